@@ -20,10 +20,10 @@ import { BELOW_VERSION_2, methodWrong, type Router, UNREADABLE, WEBHOOK_ROUTE } 
 export const JSON_TYPE = 'application/json; charset=utf-8'
 const TEXT_TYPE = 'text/plain; charset=utf-8'
 
-/** These have no body by their status, and no length of one (RFC 9110, 8.6). */
+/** These statuses have no body, and so no length (RFC 9110, 8.6). */
 const BODILESS = new Set([204, 304])
 
-/** Writes an answer; its own headers win over `more`. An empty body is no JSON, and has only the type that it came with. */
+/** Writes an answer; its own headers win over `more`. An empty body is not JSON and keeps only its own type, if it has one. */
 export function reply(c: Context<Env>, { status, headers, body }: Answer, more?: Answer['headers']): Response {
   const { outgoing, call } = c.env
   const { recording, id } = call.request
@@ -41,29 +41,29 @@ export function reply(c: Context<Env>, { status, headers, body }: Answer, more?:
   return RESPONSE_ALREADY_SENT
 }
 
-/** Writes an explanation. It may be long, and its reader slow. */
+/** Writes an explanation, which may be long, to a reader that may be slow. */
 export function replyExplanation(c: Context<Env>, explanation: object): Response {
   const body = writeExplanation(explanation)
   c.env.call.request.share.holdAnswer(Buffer.byteLength(body))
   return reply(c, { status: 200, headers: {}, body })
 }
 
-/** Converts anything thrown into an error that can be answered; an unexpected one is a fault of the gateway. */
+/** Converts anything thrown into an error that can be answered; an unexpected one is the gateway's fault. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown
   if (thrown instanceof NoReply) return noReplyError(thrown)
   const soon = { cause: thrown, ...RETRY_SOON }
   if (thrown instanceof StoreDown) return gatewayError('store-down', {}, soon)
-  // What it waited for may be a booking.
+  // The call may have waited for a booking.
   if (thrown instanceof LockTimeout)
     return gatewayError('shipment-changed/under-way', {}, { ...soon, mayHaveBooked: true })
   return gatewayError('gateway-failed', {}, { cause: thrown })
 }
 
-/** The facts of a call that decide the shape of its error, as far as they are known. */
+/** What decides the shape of a call's error, as far as it is known. */
 interface ErrorPlace {
   readonly route: string
-  /** The target of the request, as it was sent. */
+  /** The request target as it was sent. */
   readonly target: string
   /** The caller's own `ShipmentNumber`. */
   readonly own: string
@@ -73,8 +73,8 @@ interface ErrorPlace {
 }
 
 /**
- * Returns an error in the shape that its reader knows: for a version-1 body, and on unknown paths, that of version 1; for a
- * version-2 body or path, problem details.
+ * Returns an error in the shape that its reader knows: the version-1 one for a version-1 body and on unknown paths, problem details for a
+ * version-2 body or path.
  */
 export type AnswerError = (error: GatewayError | RequestRefusal, place: ErrorPlace) => Answer
 
@@ -97,7 +97,7 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
         headers: { ...legacyHeaders, ...answer.headers },
       }
     }
-    // A path that cannot be read may be one that cancels.
+    // An unreadable path may be one that cancels.
     if (!isOwn(error, route, target))
       return legacyError(error, route === UNREADABLE ? 'shipment' : 'booking', '', contact)
     return error instanceof GatewayError ? problemDetails(error, contact) : refusalDetails(error)
@@ -106,14 +106,17 @@ export function createErrorAnswers(config: Config, catalog: Catalog): AnswerErro
   return (error, place) => withHelp(answerError(error, place), error)
 }
 
-/** Adds a link to the explanation in the reference. It is relative: a gateway does not know the name that callers use for it. */
+/**
+ * Adds a link to the error's explanation in the reference. The link is relative, because a gateway does not know the name that callers use
+ * for it.
+ */
 function withHelp({ headers, ...answer }: Answer, error: GatewayError | RequestRefusal): Answer {
   if (!(error instanceof GatewayError)) return { ...answer, headers }
   const help = `</reference#${anchorOf(error.about)}>; rel="help"`
   return { ...answer, headers: { ...headers, Link: headers['Link'] ? `${headers['Link']}, ${help}` : help } }
 }
 
-/** Returns the page of an error for a browser; undefined for a program, and for a path that is no page. */
+/** Returns an error's page for a browser; undefined for a program, and for a path that is not a page. */
 export type ErrorPage = (incoming: IncomingMessage, error: GatewayError) => Promise<Answer> | undefined
 
 const OK = 200
@@ -131,8 +134,8 @@ export function createRefusalAnswers(answerError: AnswerError, route: Router): A
 const ORIGIN = /^https?:\/\/[^/?#]*/i
 
 /**
- * Reports whether an error is answered with problem details: one of a dry run, of new code, of an event, or of a version-2 path. Any other
- * path may be a version-1 caller's mistake.
+ * Reports whether an error is answered with problem details: an error of a dry run, of new code, of an event, or of a version-2 path. Any
+ * other path may be a version-1 caller's mistake.
  */
 function isOwn(error: GatewayError | RequestRefusal, route: string, target: string): boolean {
   if (route === WEBHOOK_ROUTE) return !(error instanceof GatewayError && error.code === 'path-unknown')
@@ -141,10 +144,10 @@ function isOwn(error: GatewayError | RequestRefusal, route: string, target: stri
 
 const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
 
-/** The paths whose errors have one shape: those of quotes, those that book, and those about a shipment that exists. */
+/** The kinds of paths, by the shape of their errors: quotes, bookings, and calls about a shipment that exists. */
 type ErrorShape = 'quote' | 'booking' | 'shipment'
 
-/** Returns the shape of the errors of a path. */
+/** Returns the shape of a path's errors. */
 const errorShape = ({ family, actions }: Pick<Endpoint, 'family' | 'actions'>): ErrorShape =>
   family === 'shipment' && actions.some(({ action }) => action.verb === 'book') ? 'booking' : family
 
@@ -157,7 +160,7 @@ export function legacyError(
 ): Answer {
   const { status, code, headers = {}, mayHaveBooked = false }: Partial<GatewayError> & RequestRefusal = error
   const message = oneLine(error.message.replace(SUPPORT, () => support))
-  // Without an answer, a shipment that exists may be booked or canceled; a number that is not known is neither.
+  // Without the service's answer, an existing shipment may be booked or canceled; an unknown number is neither.
   const isUnknown = mayHaveBooked || (shape === 'shipment' && code !== 'number-unknown')
   const body =
     shape === 'quote'
@@ -184,7 +187,7 @@ export function problemDetails(error: GatewayError, support: string = SUPPORT): 
   }
 }
 
-/** Returns the refusal of a listener in the same format; its status says it all (RFC 9457, 4.2.1). */
+/** Returns a listener's refusal in the same format; its status says it all (RFC 9457, 4.2.1). */
 export function refusalDetails({ status, message }: RequestRefusal): Answer {
   const body = { type: 'about:blank', title: STATUS_CODES[status], status, detail: message }
   return { status, headers: { 'Content-Type': PROBLEM_TYPE }, body: JSON.stringify(body) }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server, Socket } from 'node:net'
 import { createUnorderedList, type UnorderedList } from '../runtime/collections.ts'
 
-/* What connections may take: how many there are, and how long each may take to send and to read. */
+/* Limits for connections: how many there are, and how long each may take to send and to read. */
 
 /** The timeouts of a listener, in milliseconds. */
 export interface ListenerTimeouts {
@@ -33,7 +33,7 @@ export const LISTENER_TIMEOUTS: ListenerTimeouts = {
   certificateMs: 2_000,
 }
 
-/** The limits for connections of a listener. */
+/** A listener's limits for connections. */
 export interface ConnectionLimits {
   /** @default no limit */
   readonly maxConnections?: number
@@ -46,10 +46,7 @@ export interface ConnectionLimits {
 
 const nothing = () => {}
 
-/**
- * Refuses connections beyond the limits. Returns the function that closes all open ones, including those in a TLS
- * handshake.
- */
+/** Refuses connections beyond the limits. Returns a function that closes all open ones, including those in a TLS handshake. */
 export function limitConnections(
   server: Server,
   { maxConnections, connect = () => nothing }: ConnectionLimits,
@@ -71,8 +68,8 @@ export function limitConnections(
 }
 
 /**
- * Destroys replies that callers do not read in time. It checks all of them periodically, because a timer for each reply
- * would cost every call, and almost none would fire.
+ * Destroys replies that callers do not read in time. It checks all of them periodically, because a timer per reply would cost every call,
+ * and almost none would fire.
  */
 export function destroyUnreadReplies(
   unanswered: UnorderedList<ServerResponse>,
@@ -82,7 +79,7 @@ export function destroyUnreadReplies(
   return setInterval(() => {
     const now = performance.now()
     for (const outgoing of unanswered.items()) {
-      // Without a socket, it waits behind another reply on its connection.
+      // A reply without a socket waits behind another reply on its connection.
       if (!outgoing.writableEnded || !outgoing.socket) continue
       const since = readySince.get(outgoing) ?? now
       readySince.set(outgoing, since)

@@ -12,8 +12,8 @@ import type { Shares } from './callers/shares.ts'
 import { requireMethod } from './routing.ts'
 
 /*
- * The one door of the public listener. Every call arrives here, in one order: the page that sends it, the room for it, its method,
- * its body, its share of what is under way, its caller. The demands of its route say what each step asks.
+ * The one door of the public listener. Every call arrives here, and the steps have one order: the page that sends it, the room for it, its
+ * method, its body, its share of the calls under way, its caller. Its route's demands say what each step checks.
  */
 
 /** The values that Hono carries with a request. Its variables would cost every call a map. */
@@ -21,39 +21,39 @@ export interface Env {
   Bindings: {
     readonly incoming: IncomingMessage
     readonly outgoing: ServerResponse
-    /** The listener takes no new calls. */
+    /** The listener accepts no new calls. */
     readonly isDraining: boolean
     readonly call: Call
   }
 }
 
-/** The demands of a route on its calls. Each route states all of them, so that none stands open because something was forgotten. */
+/** A route's demands on its calls. Each route states all of them, so that none is left open because something was forgotten. */
 export interface Demands<Body, Caller> {
-  /** The interface that is used, for the counts of calls; undefined for the gateway's own pages. */
+  /** The interface that the call uses, for the counts of calls; undefined for the gateway's own pages. */
   readonly use: Use | undefined
-  /** The callers allowed where no credential is needed: the gateway's own pages, under its own names, or under any host name. */
+  /** Who may call if no credential is needed: the gateway's own pages under its own names, the same under any host name, or anyone. */
   readonly from: 'own pages' | 'any host' | 'anywhere'
-  /** Refused while too many calls are under way, and one of them; or never, for answers that cost nothing. */
+  /** `counted` calls are refused while too many are under way, and count as under way; `exempt` is for answers that cost nothing. */
   readonly admission: 'counted' | 'exempt'
   /** A `HEAD` is answered like a `GET`. */
   readonly methods: readonly string[] | 'any'
-  /** How large a body, what it says, and what its work costs. */
+  /** How large the body may be, how it is read, and what work it makes. */
   readonly body: BodyDemand<Body>
   readonly who: Who<Body, Caller>
-  /** Returns the error of a call that is refused for its method or its body: some are answered as their caller wants. */
+  /** Returns the error of a call that is refused for its method or its body: some callers want it in their own form. */
   readonly refused: (error: unknown, incoming: IncomingMessage, call: Call) => unknown
 }
 
 /**
- * Finds out who calls. What the path tells is asked before the body arrives; a credential after it, because its check may wait for a
- * turn, which the sender of an incomplete body could hold for as long as it wants.
+ * Finds out who calls. What the path tells is checked before the body arrives. A credential is checked after it, because its check may wait
+ * for a turn, which the sender of an incomplete body could hold for as long as it wants.
  */
 export type Who<Body, Caller> = (incoming: IncomingMessage, call: Call) => (body: Body) => Caller | Promise<Caller>
 
-/** Anybody may call, and nobody asks who it is. */
+/** Anyone may call without being identified. */
 const anybody: Who<unknown, undefined> = () => () => undefined
 
-/* Who calls, for each interface. Only these write the caller of a call, and let it take its part of the caller's limits. */
+/* Who calls, for each interface. Only these record a call's caller and count the call against the caller's limits. */
 
 /** The caller of a version-1 call. */
 export const legacyCaller =
@@ -67,7 +67,7 @@ export const legacyCaller =
     return caller
   }
 
-/** The caller whose numbers an explanation may show: one that the gateway itself verifies. */
+/** The caller whose numbers an explanation may show, if the gateway itself verifies it. */
 export const verifiedCaller =
   (credentials: Credentials): Who<unknown, Caller | undefined> =>
   (incoming, call) =>
@@ -87,7 +87,7 @@ export const passedCaller =
     return account
   }
 
-/** Notes the caller of a call, if the gateway itself verifies it: also of a refused one, whose error has the shape that it wants. */
+/** Notes a call's caller if the gateway itself verifies it, even for a refused call, because the caller decides the shape of the error. */
 export async function noteVerified(
   credentials: Credentials,
   incoming: IncomingMessage,
@@ -105,19 +105,19 @@ function factsOf({ tenant, account, profile }: Caller): CallerFacts {
 
 const asItIs = (error: unknown) => error
 
-/** The demands of a page, which anybody may see. */
+/** The demands of a page, which anyone may see. */
 export const PAGE = {
   use: undefined,
   from: 'own pages',
   admission: 'counted',
   methods: ['GET'],
-  // A page takes milliseconds to make, like an explanation.
+  // Like an explanation, a page takes milliseconds to make.
   body: { ...untouched, isExplained: true },
   who: anybody,
   refused: asItIs,
 } as const satisfies Demands<undefined, undefined>
 
-/** Those of an answer that is made before it is asked for. */
+/** The demands of an answer that is made in advance. */
 export const READY_MADE = { ...PAGE, admission: 'exempt', methods: 'any', body: untouched } as const
 
 /** A call that has arrived. */
@@ -138,8 +138,8 @@ type Door = <Body, Caller>(
 ) => Handler<Env>
 
 /**
- * Makes the door. Each call gets its route and its share of the limits, arrives and is answered, or is refused, and ends, whatever
- * happens. Hono gets its response at once: each promise in a row, and each middleware, costs every call.
+ * Makes the door. Whatever happens, each call gets its route and its share of the limits, arrives and is answered or refused, and ends.
+ * Hono gets its response at once, because each chained promise and each middleware costs every call.
  */
 export function createDoor({
   shares,
@@ -149,10 +149,10 @@ export function createDoor({
   answerError,
 }: {
   readonly shares: Shares
-  /** Undefined where every caller needs a credential. */
+  /** Undefined if every caller needs a credential. */
   readonly browserChecks: BrowserChecks | undefined
   readonly endCall: EndCall
-  /** Undefined without an SDK of OpenTelemetry. */
+  /** Undefined without an OpenTelemetry SDK. */
   readonly tracing: Tracing | undefined
   readonly answerError: (c: Context<Env>, error: unknown) => Promise<unknown>
 }): Door {
@@ -167,7 +167,7 @@ export function createDoor({
       if (from === 'own pages') browserChecks.demandOwnHost(incoming)
     }
     if (isCounted) {
-      // The body is not read.
+      // The connection closes, because the body is not read.
       if (isDraining) throw gatewayError('draining', {}, { headers: { 'Retry-After': '5', Connection: 'close' } })
       share.admit()
     }

@@ -2,25 +2,25 @@ import { isObject, isStructure } from '../language/text/json.ts'
 
 /** The largest explanation, with some room for its end. */
 const MOST_BYTES = 1024 * 1024 - 256
-/** The lists and the echoed bodies of an explanation stand at the second level. */
+/** An explanation's lists and echoed bodies are at the second level. */
 const LEVELS = 2
-/** Quotes, colon and comma of a member. */
+/** A member's quotes, colon and comma. */
 const PUNCTUATION_BYTES = 4
 const INDENT = 2
-/** Only programs read what is longer, or nests so deep that the blanks would take more than the values. */
+/** Anything longer, or nested so deep that the blanks would take more than the values, is for programs only. */
 const MOST_READABLE = 64 * 1024
 const MOST_BLANKS = 2
 
 /**
- * Writes an explanation of what a stranger sent as JSON. What does not fit is left out whole: single rows of lists, echoed
- * bodies, texts. `truncated` says so, and `more` is the number of rows.
+ * Writes an explanation of a stranger's input as JSON. Whatever does not fit is left out whole: single rows of lists, echoed bodies, texts.
+ * `truncated` says so, and `more` is the number of rows left out.
  */
 export function writeExplanation(explanation: object): string {
   let leftBytes = MOST_BYTES
   let more = 0
   let isWhole = true
 
-  /** Returns a value as far as it fits; undefined if nothing of it does. */
+  /** Returns the part of a value that fits; undefined if nothing fits. */
   function fitting(value: unknown, levels: number): unknown {
     if (levels > 0 && Array.isArray(value)) {
       const rows = value.filter((row) => fits(row))

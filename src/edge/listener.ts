@@ -33,7 +33,7 @@ import {
 } from './refusals.ts'
 import { type Certificate, openCertificate } from './tls.ts'
 
-/** Opens the public and the admin listener, or neither. */
+/** Opens the public and the admin listener; if one fails, neither stays open. */
 export async function openListeners({
   config,
   app,
@@ -50,13 +50,13 @@ export async function openListeners({
   readonly admin: Hono<Env>
   /** Undefined turns the admin listener off. */
   readonly adminPort: number | undefined
-  /** Admits a connection of a caller, as in `ConnectionLimits`. */
+  /** Admits a caller's connection, as in `ConnectionLimits`. */
   readonly connect: Required<ConnectionLimits>['connect']
-  /** On the public listener. */
+  /** For the public listener. */
   readonly answerRefusal: AnswerRefusal
   readonly timeouts: ListenerTimeouts
   readonly log: Logger
-  /** Of the certificate. */
+  /** For the certificate. */
   readonly reloads: Reloads
 }) {
   const open: Awaited<ReturnType<typeof listen>>[] = []
@@ -81,7 +81,7 @@ export async function openListeners({
   }
 }
 
-/** Makes the request handler of an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
+/** Makes the request handler for an app whose handlers read `c.env.incoming` and write to `c.env.outgoing`. */
 function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): RequestHandler {
   let isDraining = false
   let received: readonly [IncomingMessage, ServerResponse] | undefined
@@ -90,16 +90,16 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
       // The listener speaks HTTP/1, so the bindings are those of `node:http`.
       const { incoming, outgoing } = bindings as Env['Bindings']
       const answered = app.fetch(request, { incoming, outgoing, isDraining, call: beginCall(incoming) })
-      // If even the error reply failed, the connection closes.
+      // If even the error reply fails, the connection closes.
       if (answered instanceof Promise) answered.catch(() => outgoing.destroy())
-      // The app writes to `outgoing`. Nothing waits for it here: each promise in a row costs every call.
+      // The app writes to `outgoing`. Nothing waits for it here, because each chained promise costs every call.
       return RESPONSE_ALREADY_SENT
     },
-    // An HTTP/1.0 request without Host needs a hostname. The listener discards the rest of a body itself.
+    // An HTTP/1.0 request without Host needs a hostname. The listener itself discards the rest of a body.
     { hostname: 'transload', autoCleanupIncoming: false, errorHandler: refuseMalformed },
   )
   return (incoming, outgoing, now) => {
-    // The adapter makes a `Request`, and calls the app, before it returns.
+    // The adapter makes a `Request` and calls the app before it returns.
     isDraining = now
     received = [incoming, outgoing]
     void listener(incoming, outgoing)
@@ -108,7 +108,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
 
   /** Answers a request that cannot become a `Request`, such as one with an unusual `Host`. */
   function refuseMalformed(): Response | undefined {
-    // Any later failure is the app's, and of a request that is not known here.
+    // Any later failure is the app's, for a request that is not known here.
     if (!received) return new Response(undefined, { status: 500 })
     const [incoming, outgoing] = received
     refuse(outgoing, answerRefusal(refusals.malformed, incoming.url))
@@ -137,9 +137,9 @@ interface ListenerOptions extends ConnectionLimits {
 async function listen(handler: RequestHandler, options: ListenerOptions) {
   const { host, port, certificate, answerRefusal, timeouts } = options
   const unanswered = createUnorderedList<ServerResponse>()
-  /** Connections whose last reply is sent; further data on them is no request. */
+  /** Connections whose last reply is sent; further data on them is not a request. */
   const finished = new WeakSet<Duplex>()
-  /** How many requests of a connection wait for the replies to earlier ones. */
+  /** How many of a connection's requests wait for the replies to earlier ones. */
   const pipelined = new WeakMap<Socket, number>()
   let isClosing = false
   let onEmpty = () => {}
@@ -165,7 +165,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
     handler(incoming, outgoing, isClosing)
   }
 
-  /** Handles a pipelined request after the reply to the one before it, and in a turn of the event loop of its own. */
+  /** Handles a pipelined request after the reply to the previous one, in its own turn of the event loop. */
   const handleInTurn = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { socket } = incoming
     const count = (pipelined.get(socket) ?? 0) + 1
@@ -185,7 +185,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
     if (finished.has(socket)) return
     finished.add(socket)
     const pending = unanswered.items().filter(({ req }) => req.socket === socket)
-    // Refuses an incomplete request. Without one, the caller would take the refusal for another reply.
+    // An incomplete request gets the refusal. If there is none, the caller would take the refusal for another request's reply.
     const incomplete = pending.at(-1)?.req.complete === false ? pending.pop() : undefined
     const last = pending.at(-1)
     if (last) {
@@ -214,9 +214,9 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
         receive,
       )
     : createServer(settings, receive)
-  // A caller that has closed its side still waits for its reply; Node would close the connection.
+  // A caller that has closed its side still waits for its reply, although Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // `refusal` counts the headers; Node would drop those beyond a limit.
+  // `refusal` counts the headers; Node would silently drop those beyond a limit.
   server.maxHeadersCount = 0
   server.on('checkExpectation', (incoming, outgoing) => {
     // An empty list expects nothing (RFC 9110, 5.6.1).
@@ -254,15 +254,15 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
   }
 }
 
-/** The most requests of a connection that wait. Node reads 64 KiB at once, which may hold thousands. */
+/** The most requests that may wait on a connection. Node reads 64 KiB at once, which may hold thousands. */
 const MAX_PIPELINED = 100
 
-/** Reading the body of a request would resume its connection. */
+/** Reading a request's body would otherwise resume its connection. */
 function stayPaused(this: Socket): void {
   this.pause()
 }
 
-/** The connection is closed, or its TLS handshake never completed. */
+/** Errors of a connection that is closed, or whose TLS handshake never completed. */
 const NOT_HTTP = /^(ECONNRESET|EPIPE|ERR_SSL_|ERR_TLS_)/
 
 function started(server: SocketServer, host: string, port: number): Promise<void> {

@@ -3,7 +3,7 @@ import type { Answer } from '../language/answer.ts'
 import { requestId } from '../runtime/call.ts'
 import { JSON_TYPE } from './answers.ts'
 
-/* The requests that a listener refuses before they are routed: malformed ones, and those that other servers read differently. */
+/* The requests that a listener refuses before routing: malformed ones, and those that other servers read differently. */
 
 /** The reason why a listener refuses a request before routing. */
 export interface RequestRefusal {
@@ -11,7 +11,7 @@ export interface RequestRefusal {
   readonly message: string
 }
 
-/** Returns a refusal in the shape that callers of its path read. The target is undefined if it is not known. */
+/** Returns a refusal in the shape that callers of its path read. The target is undefined if it is unknown. */
 export type AnswerRefusal = (refused: RequestRefusal, target: string | undefined) => Answer
 
 /** Every refusal. `{method}` is filled in. */
@@ -61,12 +61,12 @@ export function refusal({
 const BACKSLASH_IN_PATH = /^[^?]*\\/
 const PLAIN_HOST = /^[a-z0-9._-]+(?::\d{1,5})?$/i
 
-/** Returns whether a `Host` that is not plain is a name or an address, with or without a port. */
+/** Reports whether a `Host` that is not plain is a name or an address, with or without a port. */
 function isHost(host: string): boolean {
   return !/[\s/?#@\\]/.test(host) && URL.canParse(`http://${host}/`)
 }
 
-/** Refuses a method that concerns proxies. */
+/** Refuses a method that is meant for proxies. */
 export const unsupported = (method: string): RequestRefusal => ({
   status: refusals.method.status,
   message: refusals.method.message.replace('{method}', method),

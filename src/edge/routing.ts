@@ -13,7 +13,7 @@ type Route =
   | '/service'
   /** The service's token endpoint, also passed through. */
   | '/token'
-  /** An event of the service. The secret in its path is no part of the route, which is logged. */
+  /** An event from the service. The route, which is logged, leaves out the secret in its path. */
   | typeof WEBHOOK_ROUTE
   | typeof UNREADABLE
 
@@ -45,14 +45,14 @@ export function createRouter(endpoints: ReadonlyMap<string, Endpoint>, basePaths
   }
 }
 
-/** The route that is refused: the path does not decode, or the service might read it differently. */
+/** The route of a refused path: it does not decode, or the service might read it differently. */
 export const UNREADABLE = '/unreadable'
 
-/** The route of all deliveries, as it stands in logs and metrics. */
+/** The route of all deliveries, as logs and metrics show it. */
 export const WEBHOOK_ROUTE = '/webhooks/***'
 const WEBHOOK = /^\/webhooks\/([^/]+)\/?$/
 
-/** Returns the secret in the target of a delivery; undefined if there is none. */
+/** Returns the secret in a delivery's target; undefined if there is none. */
 export function webhookSecret(target: string): string | undefined {
   const path = decoded(target.split('?', 1)[0] ?? '')
   return path === undefined ? undefined : WEBHOOK.exec(path)?.[1]
@@ -76,19 +76,19 @@ function decoded(raw: string): string | undefined {
   }
 }
 
-/** Throws for another method than those of a route. A `HEAD` is answered like a `GET`. */
+/** Throws if a method is not one of these. A `HEAD` is answered like a `GET`. */
 export function requireMethod(method: string | undefined, methods: readonly string[]): void {
   if (methods.includes(method === 'HEAD' ? 'GET' : (method ?? ''))) return
   throw methodWrong(methods.join(', '))
 }
 
-/** Returns the error of another method than these. */
+/** Returns the error of a method that is not one of these. */
 export const methodWrong = (methods: string): GatewayError =>
   gatewayError('method-wrong', { methods }, { headers: { Allow: methods } })
 
 /** Unreserved characters are equal to their escapes (RFC 3986, 6.2.2.2); a slash is not. */
 export const BELOW_VERSION_2 = /^\/(?:v|%76)(?:2|%32)\//
-/** Every server reads a path without any of these in the same way. */
+/** Every server reads a path without any of these the same way. */
 const AMBIGUOUS = /[%\\#]|\/\./
 
 /** The `%uXXXX` escape of old servers. */
@@ -97,14 +97,14 @@ const UNICODE_ESCAPE = /%u[\da-f]{4}/i
 const DOT_SEGMENT = /[\\/]\s*\.{1,2}\s*(?:[\\/;?#]|$)/
 
 /**
- * Returns true if a raw path is below `/v2/` for every server that may read it, in whatever order and however often it
- * decodes, splits and resolves the path.
+ * Reports whether a raw path is below `/v2/` for every server that may read it, in whatever order and however often it decodes, splits and
+ * resolves the path.
  */
 function isBelowVersion2(path: string): boolean {
   if (!BELOW_VERSION_2.test(path)) return false
   if (!AMBIGUOUS.test(path)) return true
   if (path.includes('#')) return false
-  // A slash, a dot or a control character in any reading is still one in the last.
+  // A slash, a dot or a control character that appears in any reading is still there in the last one.
   const last = fullyDecoded(path)
   if (last === undefined || CONTROL.test(last) || UNICODE_ESCAPE.test(last)) return false
   // Some servers read a full-width dot or slash as the ASCII one.
@@ -115,8 +115,8 @@ const PERCENT = 0x25
 const HEX = 16
 
 /**
- * A path of ASCII, decoded for as long as decoding changes it; undefined where the result is not UTF-8. One pass: to
- * decode `%2525252525…` level by level takes time that grows with the square of its length.
+ * Decodes an ASCII path for as long as decoding changes it; undefined if the result is not UTF-8. It takes one pass, because decoding
+ * `%2525252525…` level by level takes time that grows with the square of its length.
  */
 function fullyDecoded(path: string): string | undefined {
   if (!DECODES.test(path)) return path
@@ -132,11 +132,11 @@ function fullyDecoded(path: string): string | undefined {
   }
 }
 
-/** Anything else stays as it is. */
+/** A path without any of these stays unchanged. */
 const DECODES = /[%\u0080-\uffff]/
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The byte that the last three characters escape; undefined if they are not an escape. */
+/** Returns the byte that the last three characters escape; undefined if they are not an escape. */
 function escapeAtEnd(bytes: readonly number[]): number | undefined {
   if (bytes.at(-3) !== PERCENT) return undefined
   const digits = String.fromCharCode(bytes.at(-2) ?? 0, bytes.at(-1) ?? 0)
@@ -154,9 +154,9 @@ type Version2Call =
 const VERBS_OF_SHIPMENTS = { POST: 'create', GET: 'read', PUT: 'update', DELETE: 'cancel' } as const
 
 /**
- * Tells what a version-2 call means, by its method and path, in every spelling that some service may take for it: the case of
- * words, parameters of a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that asks
- * for the meaning of a path asks here. Undefined for a call that the gateway has nothing to do with.
+ * Returns what a version-2 call means by its method and path, in every spelling that a service may accept: the case of words, parameters of
+ * a segment (`;`), escapes at any depth, blanks, and repeated or reversed slashes. Everything that needs the meaning of a path calls this.
+ * Undefined for a call that does not concern the gateway.
  */
 export function version2Call(method: string, url: string): Version2Call | undefined {
   if (!Object.hasOwn(VERBS_OF_SHIPMENTS, method)) return undefined

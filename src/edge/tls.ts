@@ -6,16 +6,16 @@ import { watchFiles } from '../language/config/watch-files.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Reloads } from '../runtime/reloads.ts'
 
-/** The certificate of the public listener, which is read again when its files change. */
+/** The public listener's certificate, which is read again when its files change. */
 export type Certificate = NonNullable<ReturnType<typeof openCertificate>>
 
-/** Returns the warning about an old version of TLS; undefined if none is accepted. */
+/** Returns the warning about an old TLS version; undefined if none is accepted. */
 export function oldTlsWarning({ TLS_CERT_FILE, TLS_MIN_VERSION: version }: Config): string | undefined {
   if (TLS_CERT_FILE === undefined || (version !== '1.0' && version !== '1.1')) return undefined
   return `TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`
 }
 
-/** Opens the certificate of the configuration; undefined where callers use plain HTTP. */
+/** Opens the configured certificate; undefined if callers use plain HTTP. */
 export function openCertificate(config: Config, log: Logger, reloads: Reloads) {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
@@ -39,9 +39,9 @@ export function openCertificate(config: Config, log: Logger, reloads: Reloads) {
     }
   }
   return {
-    /** Reads what a server needs for TLS from the files as they are now. */
+    /** Reads what a server needs for TLS from the current files. */
     read,
-    /** Applies each new certificate that matches its key. Returns the function that stops it. */
+    /** Applies each new certificate that matches its key. Returns a function that stops this. */
     watch: (everyMs: number, apply: (tls: SecureContextOptions) => void) =>
       watchFiles(
         () => [certFile, keyFile],

@@ -40,7 +40,7 @@ const WIDE_CHARACTER = /[\u0100-\uffff]/
 /** Reads the fields of a query, with or without its `?`. */
 export function readQuery(rawQuery: string): FlatBody {
   const text = rawQuery.startsWith('?') ? rawQuery.slice(1) : rawQuery
-  // The form reader expects a character for each byte. A request line is ASCII; other queries may have any characters.
+  // The form reader expects one character per byte. A request line is ASCII; other queries may have any characters.
   const bytes = WIDE_CHARACTER.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
   return { entries: readFormFields(bytes, decodeUnlabeled), format: 'form', text }
 }
@@ -61,7 +61,7 @@ function flatValue(text: string): string | null {
   return text.trim() || null
 }
 
-/** Reads the fields of a JSON object, with all digits of numbers and both of two equal names. */
+/** Reads the fields of a JSON object. Numbers keep all digits, and of two equal names, both are kept. */
 function readJsonFields(text: string): Entry[] {
   const fields: Entry[] = []
   try {
@@ -75,7 +75,7 @@ function readJsonFields(text: string): Entry[] {
   return fields
 }
 
-/** Reads any JSON value, with all digits of numbers. */
+/** Reads any JSON value. Numbers keep all digits. */
 export function readJsonValue(text: string): unknown {
   try {
     return parseJson(text)
@@ -98,15 +98,15 @@ function looksLikeForm(text: string): boolean {
 
 const LINE_OF_PAIR = /^[^=&]+=[^&]*$/
 
-/** Reports whether a form has a pair in each line, as a browser writes one of `text/plain`. */
+/** Reports whether a form has one pair per line, as a browser writes `text/plain`. */
 const isListOfLines = (text: string, contentType: string | undefined): boolean =>
   /^text\/plain\b/i.test(contentType ?? '') && text.split(/\r?\n/).every((line) => LINE_OF_PAIR.test(line))
 
 /**
  * Reads the fields of `name=value` pairs joined by `&`.
  *
- * `bytes` holds one byte in each character. Escapes are bytes, too: the encoding of `%E9` is known only when all bytes
- * of its value are together, and may differ from that of another value.
+ * `bytes` holds one byte per character. Escapes are bytes, too: the encoding of `%E9` is known only when all bytes of its value are
+ * together, and values may differ in encoding.
  */
 function readFormFields(bytes: string, decode: Decode): Entry[] {
   const fields: Entry[] = []
@@ -129,7 +129,7 @@ const PERCENT = 0x25
 const PLUS = 0x2b
 const BLANK = 0x20
 
-// Not `decodeURIComponent`: it accepts UTF-8 only, and throws at `%zz`, which stays as it is here.
+// Not `decodeURIComponent`: it accepts only UTF-8, and throws at `%zz`, which stays unchanged here.
 function unescapedBytes(part: string): Buffer {
   const bytes = Buffer.allocUnsafe(part.length)
   let length = 0
@@ -175,8 +175,8 @@ function boundaryOf(text: string, contentType = ''): string | undefined {
 }
 
 /**
- * Reads the fields of a `multipart/form-data` body (RFC 7578). `bytes` holds one byte in each character: the encoding
- * of a value is known only when its part is found.
+ * Reads the fields of a `multipart/form-data` body (RFC 7578). `bytes` holds one byte per character: the encoding of a value is known only
+ * when its part is found.
  */
 function readMultipartFields(bytes: string, boundary: string, decode: Decode): Entry[] {
   const parts = partsOf(bytes, `--${boundary}`).map(readPart)
@@ -195,7 +195,7 @@ function readMultipartFields(bytes: string, boundary: string, decode: Decode): E
 const AFTER_BOUNDARY = /^(?:(--)|[ \t]*\r?\n)/
 const LONGEST_PADDING = 80
 
-/** Cuts a body at its boundary lines. It searches forward only and without patterns: a boundary may be any text. */
+/** Splits a body at its boundary lines. It searches forward only and without patterns, because a boundary may be any text. */
 function partsOf(bytes: string, delimiter: string): string[] {
   const text = bytes.trimStart()
   const parts: string[] = []

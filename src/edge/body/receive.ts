@@ -4,7 +4,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import { inflaters } from '../../language/text/decode.ts'
 import type { Call, Share } from '../../runtime/call.ts'
 
-/** How the body of a route's calls is taken. */
+/** How a route receives the bodies of its calls. */
 export interface BodyDemand<Body> {
   readonly receive: (incoming: IncomingMessage, share: Share) => ArrivedBody<Body> | Promise<ArrivedBody<Body>>
   /** True for explanations, which take memory and time of their own. */
@@ -13,13 +13,13 @@ export interface BodyDemand<Body> {
 
 /** A body that has arrived, or that streams. */
 interface ArrivedBody<Body> {
-  /** How much there is to read; 0 for one that is only passed on. */
+  /** How many bytes there are to read; 0 for a body that is only passed on. */
   readonly lengthBytes: number
   /** Reads what the body says, once there is room for the call. */
   readonly read: (call: Call) => Body
 }
 
-/** Reads what the bytes of a body say. The bytes of a query are none. */
+/** Reads what the bytes of a body say; a query has no bytes. */
 export type ReadBody<Body> = (bytes: Buffer, incoming: IncomingMessage, call: Call) => Body
 
 const EMPTY: Buffer = Buffer.alloc(0)
@@ -28,7 +28,7 @@ const nothing: ArrivedBody<undefined> = { lengthBytes: 0, read: () => undefined 
 /** A body that nobody reads. */
 export const untouched: BodyDemand<undefined> = { receive: () => nothing, isExplained: false }
 
-/** A whole body of at most so many bytes. */
+/** A whole body of at most `mostBytes`. */
 export const whole = <Body>(mostBytes: number, read: ReadBody<Body>): BodyDemand<Body> => ({
   receive: async (incoming, share) => {
     const bytes = isQuery(incoming) ? leaveBody(incoming) : await readBytes(incoming, mostBytes, share)
@@ -43,7 +43,7 @@ export const explained = <Body>(mostBytes: number, read: ReadBody<Body>): BodyDe
   isExplained: true,
 })
 
-/** A body of any size: a small one is read, because that costs less than a stream and can be sent again, another one streams. */
+/** A body of any size. A small one is read whole, which costs less than a stream and lets it be sent again; any other one streams. */
 export const streamed: BodyDemand<Buffer | Readable | null> = {
   receive: async (incoming, share) => {
     const { 'content-length': length, 'content-encoding': coding } = incoming.headers
@@ -62,14 +62,14 @@ function streamOf(incoming: IncomingMessage, share: Share): Readable | null {
   if (coding === undefined && Number(length ?? 0) === 0) return null
   share.streamBody(length === undefined ? Number.POSITIVE_INFINITY : Number(length))
   const body = streamedBody(incoming)
-  // A body without a reader must not go on buffering.
+  // A body that has lost its reader must stop buffering.
   share.hold(() => body.destroy())
   return body
 }
 
 export const isQuery = ({ method }: IncomingMessage) => method === 'GET' || method === 'HEAD'
 
-/** The body of a `GET` has no meaning and is discarded as it arrives, because Node would keep it for the call. */
+/** The body of a `GET` has no meaning. It is discarded on arrival, because Node would keep it for the whole call. */
 function leaveBody(incoming: IncomingMessage): Buffer {
   if (!incoming.complete) incoming.resume()
   return EMPTY
@@ -78,17 +78,20 @@ function leaveBody(incoming: IncomingMessage): Buffer {
 /** The memory of an explanation, as a multiple of what it explains. */
 const EXPLANATION_FACTOR = 8
 
-/** Returns the largest body that a source can have explained, of those that it can send. */
+/** Returns the largest body that one source can have explained, given the largest one that it can send. */
 export const mostExplainedBytes = (largestBodyBytes: number): number =>
   Math.floor(largestBodyBytes / EXPLANATION_FACTOR)
 
-/** What is shorter is read in well under a millisecond. */
+/** A shorter body is read in well under a millisecond. */
 const QUICKLY_READ_BYTES = 4_096
 
-/** Two lines: a call waits for no explanation of somebody else. */
+/** Two queues, so that no call waits for other callers' explanations. */
 const lastTurns = { explanations: Promise.resolve(), 'long bodies': Promise.resolve() }
 
-/** Reserves the memory of an explanation. It and a long body wait: one in a turn of the event loop, so that calls go on between them. */
+/**
+ * Reserves the memory of an explanation. Explanations and long bodies wait: one per turn of the event loop, so that calls proceed between
+ * them.
+ */
 export function makeRoomToRead(share: Share, lengthBytes: number, isExplained: boolean): Promise<void> | undefined {
   if (isExplained) share.takeBody((EXPLANATION_FACTOR - 1) * lengthBytes)
   else if (lengthBytes <= QUICKLY_READ_BYTES) return undefined
@@ -99,12 +102,12 @@ export function makeRoomToRead(share: Share, lengthBytes: number, isExplained: b
 
 /* A whole body */
 
-/** Names of no compression; some senders put a charset there, or an encoding of mail. The old host ignored them. */
+/** Encodings without compression. Some senders put a charset or an encoding of mail there, and the old host ignored it. */
 const NO_COMPRESSION = /^(?:|identity|none|plain|binary|[78]bit|us-ascii|(?:utf|iso|windows)-?[\d-]+)$/
 
 /**
- * Reads the whole body of a request and inflates it, up to `limitBytes`. It leaves the socket to the server, and the
- * memory stays reserved until the call is over.
+ * Reads a request's whole body and inflates it, up to `limitBytes`. The socket is left to the server, and the memory stays reserved until
+ * the call is over.
  */
 export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: Share): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
@@ -115,7 +118,7 @@ export async function readBytes(incoming: IncomingMessage, limitBytes: number, m
     if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
     memory.expectBody(declaredBytes)
   } catch (error) {
-    // Otherwise the beginning of each refused body stays in memory until the next collection.
+    // Otherwise the beginning of each refused body stays in memory until the next garbage collection.
     incoming.on('data', freePart)
     throw error
   }
@@ -146,7 +149,7 @@ async function received(
   let isSettled = false
   // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  // After an error comes a close, which changes nothing.
+  // An error is followed by a close, which changes nothing.
   const onGone = (cause?: unknown) => {
     if (!isSettled) reject(gatewayError('body-unreadable/incomplete', {}, { cause }))
   }
@@ -171,7 +174,7 @@ async function received(
   incoming.on('error', onGone).on('close', onGone)
   // A stream that has ended emits no more events, and the promise would never settle.
   if (incoming.destroyed || incoming.readableEnded) onGone(incoming.errored)
-  // A stream that was paused before does not resume on its own when a listener is added.
+  // A stream that is paused already does not resume when a listener is added.
   else if (incoming.isPaused()) incoming.resume()
   await promise
   return all.take()
@@ -181,12 +184,12 @@ function tooLarge(limitBytes: number): GatewayError {
   return gatewayError('body-too-large', { bytes: limitBytes })
 }
 
-/** A replaced buffer stays in memory until the next collection; larger steps leave less garbage. */
+/** A replaced buffer stays in memory until the next garbage collection; larger steps leave less garbage. */
 const GROWTH = 4
 
 /**
- * Makes a buffer that grows with its content. It copies the parts: a part of one byte costs about 600 bytes of objects,
- * and a caller can send a whole body in such parts. `reserve` is called before it takes memory, and may throw.
+ * Makes a buffer that grows with its content. It copies parts, because each part costs about 600 bytes of objects, and a caller can send a
+ * whole body in parts of one byte. `reserve` is called before memory is taken, and may throw.
  */
 export function createGrowingBuffer(reserve: (bytes: number) => void = () => {}, mostBytes = Number.POSITIVE_INFINITY) {
   let held = EMPTY
@@ -227,8 +230,8 @@ export function createGrowingBuffer(reserve: (bytes: number) => void = () => {},
 const LEAST_BYTES = 4_096
 
 /**
- * Frees the memory of a part of a body that nothing reads any more. Without this, parts stay until the next garbage
- * collection, which counts small objects and not their bytes: dozens of megabytes under many large bodies.
+ * Frees the memory of a part of a body that nothing reads any more. Otherwise it stays until the next garbage collection, which counts
+ * small objects and not their bytes: dozens of megabytes under many large bodies.
  */
 export function freePart(part: Buffer): void {
   const { buffer } = part
@@ -245,9 +248,8 @@ const PART_BYTES = 64 * 1024
 const SMALLEST_PART_BYTES = 512
 
 /**
- * Returns the body of a request as a stream of larger parts. Node limits its own buffer in bytes, not in parts, and
- * each part costs 600 bytes of objects. Destroying the stream leaves the request intact, because it may still need an
- * answer.
+ * Returns a request's body as a stream of larger parts. Node limits its own buffer in bytes, not in parts, and each part costs 600 bytes of
+ * objects. Destroying the stream leaves the request intact, because it may still need an answer.
  */
 export function streamedBody(incoming: IncomingMessage): Readable {
   const pending = createGrowingBuffer()
@@ -291,7 +293,7 @@ export function streamedBody(incoming: IncomingMessage): Readable {
       if (receivedBytes / parts < SMALLEST_PART_BYTES) body.destroy(gatewayError('body-unreadable/chunks', {}))
     }
   }
-  // The reader handles errors; before there is one, errors must not end the process.
+  // The reader handles errors. Until there is a reader, errors must not end the process.
   body.on('error', () => {})
   incoming.on('data', onData)
   incoming.on('end', () => {

@@ -5,8 +5,8 @@ import type { Config } from '../../language/config/config.ts'
 import { gatewayError } from '../../language/errors.ts'
 
 /**
- * Checks requests that need no credential: a browser sends them for any page that its user opens, also to loopback.
- * Programs other than browsers send no `Origin` and no `Sec-Fetch-Site`, and pass.
+ * Checks requests that need no credential: a browser sends them for any page that its user opens, even to loopback. Other programs send no
+ * `Origin` and no `Sec-Fetch-Site`, and pass.
  */
 export type BrowserChecks = ReturnType<typeof createBrowserChecks>
 
@@ -32,8 +32,8 @@ export function createBrowserChecks(
       }
     },
     /**
-     * Throws if the `Host` is not a name of the gateway. The owner of any name can let it resolve to the gateway; a
-     * browser then treats the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
+     * Throws if the `Host` is not one of the gateway's names. The owner of any name can point it at the gateway, and a browser then treats
+     * the owner's pages as the gateway's own (DNS rebinding). An IP address is safe.
      */
     demandOwnHost: ({ headers: { host } }: IncomingMessage): void => {
       // An HTTP/1.0 caller may send no `Host`; a browser always sends one.

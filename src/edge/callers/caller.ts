@@ -31,27 +31,27 @@ export interface Caller extends OwnCaller {
 interface Profile {
   readonly settings: Settings
   readonly errorStatus: Config['ERROR_STATUS']
-  /** Whom a caller should ask. */
+  /** The contact for callers. */
   readonly support: string | undefined
   /** More `ActionName`s: name → action. */
   readonly synonyms: Readonly<Record<string, string>>
   readonly deprecation: Deprecation
-  /** Undefined where nothing is limited. */
+  /** Undefined if nothing is limited. */
   readonly limits: Limits | undefined
 }
 
 /** The address and credential of a passed-through call. */
 export interface PassThrough extends ServiceCredential {
   readonly prefix: string
-  /** Undefined where the call names no client. */
+  /** Undefined if the call names no client. */
   readonly tenant?: string | undefined
-  /** The caller's own header, or the function that returns the one for the service; undefined sends none. */
+  /** The caller's own header, or the function that returns the header for the service; undefined sends none. */
   readonly authorization: string | Account['authorization'] | undefined
   /** The account with which the gateway itself reads for the call; undefined without a credential. */
   readonly reader?: Account
-  /** Undefined where the call's own credential is all there is. */
+  /** Undefined if the call's own credential is all there is. */
   readonly authorized?: Account['authorized']
-  /** Learns from the reply to a call with that authorization. */
+  /** Learns from the reply to a call with this authorization. */
   readonly learn?: (authorization: string, answer: AuthorizedReply, request: IncomingMessage) => void
   readonly limits: Limits | undefined
 }
@@ -61,9 +61,11 @@ export interface Credentials {
   readonly mode: 'client' | 'fixed' | 'tenants'
   /** Returns the names of the tenants that the operator declared. */
   readonly tenants: () => readonly string[]
-  /** Returns the caller of a legacy call; throws if there is none. The call may hold one of few turns until it ends. */
+  /** Returns the caller of a legacy call; throws if there is none. The call may hold one of the few turns until it ends. */
   readonly identify: (incoming: IncomingMessage, share: Share) => Caller | Promise<Caller>
-  /** Returns the caller if it is verified without a question: by the gateway itself, or by the service before. */
+  /**
+   * Returns the caller if it can be verified without asking the service: by the gateway itself, or because the service accepted it before.
+   */
   readonly verified: (incoming: IncomingMessage, share: Share) => Promise<Caller | undefined>
   /** The same for a call that passes through; `streams` says that its body has not been read yet. */
   readonly passThrough: (
@@ -77,19 +79,19 @@ export interface Credentials {
   readonly eventRecipients: () => readonly EventRecipient[]
 }
 
-/** A tenant for which the gateway can ask the service by itself. */
+/** A tenant on whose behalf the gateway can call the service. */
 export interface OwnCaller {
   readonly account: Account
   readonly profile: Profile
 }
 
 /**
- * Asks the service if it accepts a credential, with a harmless read; throws if the service refuses it or gives no
- * verdict. Undefined if the service has accepted it already.
+ * Asks the service with a harmless read whether it accepts a credential; throws if the service rejects it or gives no verdict. Undefined if
+ * the service has accepted it already.
  */
 export type Prove = (sending: Sending) => Promise<void> | undefined
 
-/** The rooms that callers stand on. */
+/** The rooms that callers use. */
 export interface CallerRooms {
   readonly config: Config
   readonly settings: Settings
@@ -113,7 +115,7 @@ export function commonProfile({ config, settings }: { readonly config: Config; r
   }
 }
 
-/** Returns the deprecation of a tenant: its own values, else those of the configuration, which all others have. */
+/** Returns a tenant's deprecation: its own values, otherwise the configuration's. Without a tenant, only the configuration counts. */
 export function deprecationFor(config: Config, tenant?: Tenant): Deprecation {
   const { retired_from: retiredFrom = config.RETIRED_FROM } = tenant ?? {}
   return deprecationOf({
@@ -139,7 +141,7 @@ export function passThroughOf({ tenant, account, profile }: Caller): PassThrough
   return { ...account, tenant, reader: account, limits: profile.limits }
 }
 
-/** The error of a call without a credential that can be read. */
+/** Returns the error of a call without a readable credential. */
 export function missingCredential({ headers: { authorization } }: IncomingMessage): GatewayError {
   const name = !authorization
     ? 'credential-missing'
@@ -151,12 +153,12 @@ export function missingCredential({ headers: { authorization } }: IncomingMessag
   return gatewayError(name, {}, CHALLENGE)
 }
 
-/** The error of a call with a credential that is wrong: an unknown id and a wrong secret look the same. */
+/** Returns the error of a call with a wrong credential: an unknown id and a wrong secret look the same. */
 export function wrongCredential(): GatewayError {
   return gatewayError('credential-wrong', {}, CHALLENGE)
 }
 
-/** Returns whether a call brings a token of its own. */
+/** Reports whether a call brings a token of its own. */
 export function isBearer(authorization: string | undefined): authorization is string {
   return /^bearer /i.test(authorization ?? '')
 }
@@ -182,10 +184,7 @@ export function recipientsOf(
   return secrets.length === 0 ? [] : [{ tenant, secretHashes: secrets.map(hash), signingKeys, hasCallback }]
 }
 
-/**
- * Finds the recipient of a secret. Hashes are compared, every one of them, each in constant time: how long it takes tells
- * nothing about the secrets.
- */
+/** Finds the recipient with a secret. Every hash is compared, each in constant time, so that the time tells nothing about the secrets. */
 export function recipientOf(secret: string, recipients: readonly EventRecipient[]): EventRecipient | undefined {
   const wanted = hash(secret)
   let found: EventRecipient | undefined

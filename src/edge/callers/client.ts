@@ -30,12 +30,12 @@ import {
 } from './caller.ts'
 import { createTurns, type Turns } from './turns.ts'
 
-/** A credential that callers bring, at the service. */
+/** A credential that callers bring, and its account at the service. */
 interface KnownCredential {
   readonly account: Account
-  /** Undefined where the credential names no client. */
+  /** Undefined if the credential names no client. */
   readonly caller: Caller | undefined
-  /** For all calls that pass through once the service has accepted the credential. */
+  /** For all calls that pass through after the service has accepted the credential. */
   readonly accepted: PassThrough
 }
 
@@ -46,9 +46,9 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
   const translated = credentialsOf(config.V2_TOKEN, (turns, header, isAccepted) =>
     turns.decide(header, isAccepted ? undefined : credentialRefused(), isAccepted),
   )
-  // Calls that pass through send what they carry, of any scheme.
+  // Calls that pass through send the credential that they carry, of any scheme.
   const passed = credentialsOf('basic', (turns, header, isAccepted) => {
-    // A refusal is passed on unchanged, so each call needs its own.
+    // Each call needs a refusal of its own, because refusals are passed on unchanged.
     if (isAccepted) turns.decide(header, undefined, true)
   })
 
@@ -111,7 +111,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
       return accepted
     }
     share.hold(leave)
-    // A version-1 call may have proven it.
+    // A version-1 call may have proven the credential.
     const isProven = () => account.acceptance.isProven() || provenCaller(header) !== undefined
     // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
     if (caller && version2Call(method, url)?.verb === 'approve' && !isProven()) await ask()?.catch(() => undefined)
@@ -142,13 +142,13 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
   }
 }
 
-/** Returns the credential of a header; undefined if there is none that the gateway can read. */
+/** Returns the credential in a header; undefined if the gateway cannot read it. */
 function readablePair(header: string): BasicPair | undefined {
   const pair = basicPair(header)
   return pair && !hasControlCharacter(pair.id) ? pair : undefined
 }
 
-/** The tenant of events that no credential can read; no Client ID is empty. */
+/** The tenant of events without a Client ID. No Client ID is empty, so no credential can read them. */
 const NO_CLIENT = ''
 
 /** Returns the credential with which the gateway reads the shipments of events; undefined without one. */
@@ -168,7 +168,7 @@ const NO_CREDENTIAL = { pool: '', acceptance: trusted, authorization: undefined,
 function passThroughWith(
   header: string,
   account: Account,
-  /** Called when the service has answered: passing the reply on takes as long as its reader does. */
+  /** Called once the service has answered: passing the reply on takes as long as its reader does. */
   answered?: () => void,
 ): PassThrough {
   const { origin, prefix, acceptance, pool } = account
@@ -196,7 +196,7 @@ const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 function showsAcceptance(method: string, url: string, status: number): boolean {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
-  // What passes through besides is the token endpoint.
+  // The only other path that passes through is the token endpoint.
   const needsCredential = NEEDS_CREDENTIAL.test(path) || !BELOW_VERSION_2.test(path)
   return needsCredential && method !== 'OPTIONS' && accepts(method, path, status)
 }
@@ -205,19 +205,19 @@ function showsAcceptance(method: string, url: string, status: number): boolean {
 const AT_ONCE = 32
 const AT_ONCE_OF_SOURCE = 8
 
-/** Time after the last acceptance until the service is asked again. */
+/** How long after the last acceptance the service is asked again. */
 const PROVEN_MS = 15 * 60_000
 const KEPT = 10_000
 const KEPT_BYTES = 32 * 1024 * 1024
 /** The size of an account with its token and three encodings of the credential. */
 const ACCOUNT_BYTES = 2_048
 const SPELLINGS = 3
-/** The size that counts for a small entry: it limits their number. */
+/** The least size that counts for an entry, which limits the number of entries. */
 const LEAST_BYTES = Math.ceil(KEPT_BYTES / KEPT)
 
 /**
- * Makes the cache of accepted credentials, by the `Authorization` header that carries them; a credential that the service has not accepted
- * takes no place in it.
+ * Makes the cache of accepted credentials, by the `Authorization` header that carries them. Credentials that the service has not accepted
+ * take no room in it.
  */
 export function createAcceptedCredentials<T extends {}>(
   make: (header: string, acceptance: Acceptance) => T,
@@ -230,7 +230,7 @@ export function createAcceptedCredentials<T extends {}>(
   })
   return {
     kept,
-    /** Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it again. */
+    /** Makes the entry of a header that is not accepted yet. Acceptance stores it, and a refusal removes it. */
     open: (header: string): T => {
       let provenUntil = Number.NEGATIVE_INFINITY
       const acceptance: Acceptance = {
@@ -239,7 +239,7 @@ export function createAcceptedCredentials<T extends {}>(
           const now = performance.now()
           const isProven = now < provenUntil && kept.peek(header) === entry
           provenUntil = now + PROVEN_MS
-          // A credential that is proven has no verdict to wait for.
+          // Nobody waits for the verdict on a proven credential.
           if (isProven) return
           kept.set(header, entry)
           decided(header, true)
@@ -256,7 +256,7 @@ export function createAcceptedCredentials<T extends {}>(
   }
 }
 
-/** Proves credentials; concurrent calls of one credential share one proof, and each waits for it until its own deadline. */
+/** Proves credentials. Concurrent calls with one credential share one proof, and each waits for it until its own deadline. */
 export function createProve(service: Sender, timeoutMs: number): Prove {
   const underWay = new WeakMap<Account, Promise<void>>()
   const ask = async (sending: Sending): Promise<void> => {
@@ -277,7 +277,7 @@ export function createProve(service: Sender, timeoutMs: number): Prove {
     if (account.acceptance.isProven()) return undefined
     let asked = underWay.get(account)
     if (!asked) {
-      // The read outlasts the first call: one that comes right before the first gives up has its whole time.
+      // The read may outlast the first call, so that a call that joins just before the first one gives up has its full time.
       const deadline = performance.now() + 2 * timeoutMs
       asked = ask({ ...sending, deadline }).finally(() => underWay.delete(account))
       underWay.set(account, asked)
@@ -289,7 +289,7 @@ export function createProve(service: Sender, timeoutMs: number): Prove {
 const notSaid = (cause?: unknown) => gatewayError('service-unavailable/proof', {}, { cause, ...RETRY_SOON })
 
 function undecided(reply: UpstreamReply): GatewayError {
-  // A rate limit of the service is answered with the service's own message.
+  // A rate limit is answered with the service's own message.
   if (reply.status === 429) return refusal(reply)
   const later = timeAsked(reply.headers)
   const details = { serviceStatus: reply.status, ...(later === undefined ? RETRY_SOON : retryAfter(later)) }

@@ -9,9 +9,12 @@ import type { Caller } from './caller.ts'
 import { fastHash, isSameHash, matchesHash } from './hashes.ts'
 import { createTurns } from './turns.ts'
 
-/* The check of a credential that claims to be a tenant's: once by its slow hash, few wrong guesses, no word about which ids exist. */
+/*
+ * Checks a credential that claims to be a tenant's: each one only once by its slow hash, with few wrong guesses, and without revealing
+ * which ids exist.
+ */
 
-/** A hash that the secret of an id may match, and the caller that the secret proves; undefined for a decoy. */
+/** A hash that an id's secret may match, and the caller that the secret then proves; undefined for a decoy. */
 export interface Candidate {
   readonly hash: string
   readonly caller: Caller | undefined
@@ -20,38 +23,38 @@ export interface Candidate {
 /** The credentials of a tenants file. */
 export interface Candidates {
   readonly has: (id: string) => boolean
-  /** Those of secrets that the gateway has made. */
+  /** The candidates for secrets that the gateway has made. */
   readonly fast: (id: string) => readonly Candidate[]
-  /** Never empty: an unknown id has candidates too, so refusing it takes as long. */
+  /** Never empty: an unknown id has candidates, too, so that refusing it takes as long. */
   readonly slow: (id: string) => readonly Candidate[]
 }
 
-/** Begins the names of lanes of ids that no tenant has. */
+/** The prefix of lanes for unknown ids. */
 const UNKNOWN = '? '
 const VERIFIED_KEPT = 100_000
-/** Wrong secrets for one id from one source per period; further guesses are refused unchecked. */
+/** The most wrong secrets for one id from one source per period; further guesses are refused unchecked. */
 const GUESSES = 10
-/** Wrong secrets for all ids together from one source per period: invented ids cost the sender nothing. */
+/** The most wrong secrets for all ids together from one source per period: invented ids cost the sender nothing. */
 const GUESSES_OF_SOURCE = 20
 const GUESSES_WINDOW_MS = 60_000
 const GUESSES_KEPT = 10_000
 
-/** At least two of libuv's four threads stay free for DNS and files. */
+/** Leaves at least two of libuv's four threads free for DNS and files. */
 const HASHES_AT_ONCE = Math.min(2, availableParallelism())
-/** After a start, the first call of every tenant waits here; callers in PHP wait a minute for an answer. */
+/** After a start, the first call of every tenant waits here. Callers in PHP wait a minute for an answer. */
 const HASH_WAIT_MS = 55_000
 
-/** Verifies credentials against the candidates that `current` returns, each once by its slow hash. */
+/** Verifies credentials against the candidates that `current` returns, each one only once by its slow hash. */
 export function createVerification(
   /** The most calls under way in the gateway. */
   mostCalls: number,
   current: () => Candidates,
 ) {
-  // A key of this process makes the remembered values useless elsewhere.
+  // With a key that only this process has, the remembered values are useless elsewhere.
   const key = createSecretKey(randomBytes(32))
   const digest = (text: string) => createHmac('sha256', key).update(text).digest('base64url')
   const verified = createBoundedCache<string, Caller>(VERIFIED_KEPT)
-  // An old secret that is sent again and again uses no guesses and no hashing time.
+  // An old secret that keeps being sent uses up no guesses and no hashing time.
   const refused = createBoundedCache<string, true>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS })
   const guesses = createBoundedCache<string, number>(GUESSES_KEPT, { ttl: GUESSES_WINDOW_MS, noUpdateTTL: true })
   // Calls with one credential share one hash.
@@ -59,7 +62,7 @@ export function createVerification(
     atOnce: HASHES_AT_ONCE,
     atOnceOfSource: HASHES_AT_ONCE,
     calls: mostCalls,
-    // A source that has sent no wrong secret comes before those that have, and a known id before an unknown one.
+    // Sources without wrong secrets come before the others, and known ids before unknown ones.
     rankOf: (lane) =>
       (lane.startsWith(UNKNOWN) ? GUESSES_OF_SOURCE : 0) + (guesses.peek(digest(lane.replace(UNKNOWN, ''))) ?? 0),
     waitMs: HASH_WAIT_MS,
@@ -119,7 +122,7 @@ export function createVerification(
       const id = digest(basicOf(pair.id, pair.secret))
       const known = verified.get(id)
       if (known || refused.has(id)) return known
-      // The form of the secret alone decides how it is checked, so the time tells nothing about the id.
+      // The secret's form alone decides how it is checked, so the time tells nothing about the id.
       if (!MADE_SECRET.test(pair.secret)) return check(pair, id, incoming, source)
       const made = fastHash(pair.secret)
       const match = current()
@@ -130,7 +133,7 @@ export function createVerification(
     },
     /** Forgets wrong credentials, and verified ones of removed callers. */
     renew: (isCurrent: (caller: Caller) => boolean): void => {
-      // Tenants that did not change need no new slow hash.
+      // Unchanged tenants need no new slow hash.
       for (const [id, caller] of verified) if (!isCurrent(caller)) verified.delete(id)
       refused.clear()
       guesses.clear()
@@ -148,8 +151,8 @@ const NO_HASH = `$scrypt$ln=15,r=8,p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`
 const PICK_BYTES = 4
 
 /**
- * Makes decoys for unknown ids: the hashes of a known id, always the same one for the same unknown id, without a
- * caller. An unknown id then takes as long to refuse as a known one, even if tenants' hashes differ in cost.
+ * Makes decoys for unknown ids: a known id's hashes without a caller, always the same ones for the same unknown id. An unknown id then
+ * takes as long to refuse as a known one, even if tenants' hashes differ in cost.
  */
 export function createDecoys(): (id: string, all: readonly (readonly Candidate[])[]) => readonly Candidate[] {
   const key = createSecretKey(randomBytes(32))

@@ -2,7 +2,7 @@ import { hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { MADE_SECRET, parseSecretHash } from '../../language/config/tenants-file.ts'
 
-/* The hashes of secrets in a tenants file: a slow one of a secret that somebody chose, a fast one of a secret that the gateway made. */
+/* The hashes of secrets in a tenants file: slow ones for secrets that people chose, fast ones for secrets that the gateway made. */
 
 const MADE_BYTES = 32
 
@@ -42,7 +42,7 @@ export async function hashSecret(secret: string): Promise<string> {
   return `$scrypt$ln=${COST_LOG2},r=${BLOCK},p=${PARALLEL}$${base64(salt)}$${base64(derived)}`
 }
 
-/** Returns true if the secret has this hash; takes the same time either way. */
+/** Reports whether the secret has this hash; takes the same time either way. */
 export async function matchesHash(secret: string, text: string): Promise<boolean> {
   const parsed = parseSecretHash(text)
   if (!parsed) return false

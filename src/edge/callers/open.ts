@@ -18,16 +18,16 @@ import { tenantCredentials } from './tenants.ts'
 
 /** The callers of a gateway, which may change while it runs. */
 export interface Callers extends Credentials {
-  /** Returns the brownouts of each tenant of the tenants file; without one, those of all callers, under an empty name. */
+  /** Returns the brownouts of each tenant in the tenants file. Without a file, returns those of all callers under an empty name. */
   readonly brownouts: () => readonly TenantBrownouts[]
-  /** Tells the tenants of the file now, and again whenever it changes or at a SIGHUP. */
+  /** Calls back with the file's tenants now, and again whenever the file changes and on SIGHUP. */
   readonly tell: (onTenants: (tenants: readonly Tenant[]) => void) => void
   readonly close: () => void
 }
 
 const LOOK_EVERY_MS = 2_000
 
-/** Opens the mode of the configuration. A tenants file is read again when it changes, and on SIGHUP. */
+/** Opens the configured mode. A tenants file is read again when it changes, and on SIGHUP. */
 export function openCallers(rooms: CallerRooms): Callers {
   const { V2_CLIENT_ID: id, V2_CLIENT_SECRET: secret, TENANTS_FILE: path } = rooms.config
   if (path !== undefined) return openTenants(rooms, path)

@@ -2,7 +2,7 @@ import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Share, Source } from '../../runtime/call.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 
-/* How many calls a second: of a tenant, and of a source. */
+/* Limits on calls per second, for a tenant and for a source. */
 
 /** The limits of one tenant. */
 export interface Limits {
@@ -27,7 +27,7 @@ export function createLimits(perSecond: number | undefined, concurrent = Number.
   }
 }
 
-/** Makes the function that counts a call, and throws `too-many-calls` if it is one too many in its second. */
+/** Makes a function that counts a call, and throws `too-many-calls` if there are too many in its second. */
 function createRate(perSecond: number): () => void {
   const most = Math.max(perSecond, 1)
   let left = most

@@ -36,10 +36,7 @@ const QUARTER = 4
 const FEW_CONNECTIONS = 8
 const FEW_CALLS = 4
 const SMALL_BODIES_BYTES = 16 * 1024
-/**
- * The memory of a body that is passed on while it arrives: buffers of the request, its socket and the socket to the
- * service.
- */
+/** The memory of a body that is passed on as it arrives: buffers of the request, its socket, and the socket to the service. */
 const STREAM_BYTES = 256 * 1024
 
 /** Makes the shares of this process, which trusts the proxies in these networks. */
@@ -102,7 +99,7 @@ export function createShares(config: ShareConfig, trusted?: Networks) {
   }
 }
 
-/** The part of a response that shows if work for it remains. */
+/** The part of a response that shows whether work for it remains. */
 interface ResponseState {
   readonly writableEnded: boolean
   readonly writableNeedDrain: boolean
@@ -111,7 +108,7 @@ interface ResponseState {
   readonly once: (event: 'close', listener: () => void) => unknown
 }
 
-/** The limits, and what is taken of them. */
+/** The limits, and how much of each is taken. */
 interface Gate {
   readonly quotas: Readonly<Record<'connections' | 'calls' | 'bodyBytes', Quota>>
   /** The usage of all sources together. */
@@ -125,7 +122,7 @@ interface Caller {
   readonly usage: Usage
 }
 
-/** The parts that a request, a connection or an answer has taken. All of it is given back when it leaves. */
+/** What a request, a connection or an answer has taken. It gives all of it back when it leaves. */
 class Holding implements Share {
   readonly source: Source
   readonly #gate: Gate
@@ -207,14 +204,14 @@ class Holding implements Share {
     this.#gate.total[kind] += more
   }
 
-  /** Throws unless the source may take so much more. */
+  /** Throws unless the source may take `more`. */
   #demand(kind: 'calls' | 'bodyBytes', more: number): void {
     const { quotas, total, underWay } = this.#gate
     const { isEverybody } = this.source
     const usage = this.#usage
     let lacking = shortage(quotas[kind], total[kind], usage[kind], more, isEverybody)
     if (lacking && kind === 'calls') {
-      // A reply that only waits for its reader is no work and must not block other calls. Rarely checked.
+      // A reply that only waits for its reader is not work and must not block other calls. Rarely checked.
       const working = underWay.items().filter((one) => !one.#reply?.writableEnded && !one.#reply?.writableNeedDrain)
       const own = working.filter((one) => one.#usage === usage)
       lacking = shortage(quotas.calls, working.length, own.length, more, isEverybody)
@@ -223,7 +220,7 @@ class Holding implements Share {
   }
 }
 
-/** The rest of a refused body is not read; the caller's next call uses another connection. */
+/** The rest of a refused body is not read, so the caller's next call uses another connection. */
 const HEADERS = { 'Retry-After': '1', Connection: 'close' }
 
 function tooMuch(lacking: Shortage): GatewayError {
@@ -233,7 +230,7 @@ function tooMuch(lacking: Shortage): GatewayError {
 /** The current usage of one source, or of all sources together. */
 interface Usage {
   connections: number
-  /** Requests behind a proxy that have started to arrive: their connections are the proxy's. */
+  /** Requests that arrive through a proxy, because their connections are the proxy's. */
   requests: number
   /** Calls that are under way. */
   calls: number
@@ -278,13 +275,13 @@ type Shortage = 'source' | 'all'
 
 /** The reserve for sources that hold little, as a divisor of the total. */
 const RESERVE = 4
-/** The most that a source may take of what is left of the reserve, as a divisor. */
+/** The largest part of the rest of the reserve that one source may take, as a divisor. */
 const PART_OF_REST = 3
 
 /**
- * Returns why a source that holds this much may not take more; undefined if it may. Many sources that each take their
- * full share would leave nothing for the others. Therefore the less of the last quarter is left, the less of it a
- * source may take: a thousand greedy sources still leave room for a small call of another one.
+ * Returns why a source that holds this much may not take more; undefined if it may. Many sources that each take their full share would
+ * leave nothing for the others. Therefore, the less is left of the last quarter, the less of it one source may take: a thousand greedy
+ * sources still leave room for another one's small call.
  */
 function shortage(
   { limit, perSource: most, little }: Quota,

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isIP, SocketAddress } from 'node:net'
 import { type Networks, networkAround, plainAddress } from '../../language/networks.ts'
 
-/* Where a call comes from: its address, also behind proxies, and the source that shares are divided by. */
+/* Where a call comes from: its address, even behind proxies, and the source by which shares are divided. */
 
 /** A connection of a caller, or of a proxy. */
 export interface CallerConnection {
@@ -15,7 +15,7 @@ export interface Arriving {
   readonly socket: CallerConnection
 }
 
-/** Returns the address of a caller that trusted proxies report, nearest proxy first. */
+/** Returns the caller's address as trusted proxies report it, nearest proxy first. */
 export function addressOf({ socket, headers }: Arriving, trusted: Networks): string {
   let address = plainAddress(socket.remoteAddress)
   const forwarded = String(headers['x-forwarded-for'] ?? '').split(',')
@@ -28,8 +28,8 @@ export function addressOf({ socket, headers }: Arriving, trusted: Networks): str
 }
 
 /**
- * Returns the part of an address that identifies one caller: an IPv6 caller has a whole network (RFC 6177), and could
- * use another address of it for each call.
+ * Returns the part of an address that identifies one caller. An IPv6 caller has a whole network (RFC 6177), and could use another of its
+ * addresses for each call.
  */
 export function sourceOf(address: string): string {
   if (!address.includes(':')) return address

@@ -26,8 +26,8 @@ interface Register extends Candidates {
 }
 
 /**
- * Identifies the callers of a shared edge, by their credentials, or by their networks if a call carries no credential. The gateway verifies
- * a tenant's own credential, and sends the tenant's other one to the service.
+ * Identifies the callers of a gateway with several tenants, by their credentials, or by their networks if a call carries no credential. The
+ * gateway verifies a tenant's own credential, and sends the tenant's other one to the service.
  */
 export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]) {
   const decoyOf = createDecoys()
@@ -71,7 +71,7 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
     if (!authorization || isBearer(authorization)) {
       const caller = byAddress(source.address)
       if (caller) {
-        // A browser of that network calls for any page that its user opens.
+        // A browser on that network calls for any page that its user opens.
         rooms.browserChecks.demandOwnOrigin(incoming)
         rooms.browserChecks.demandOwnHost(incoming)
       }
@@ -141,7 +141,7 @@ function callerOf(tenant: Tenant, rooms: CallerRooms): Caller {
   return { tenant: name, credential: undefined, account, profile }
 }
 
-/** Returns the settings of a tenant's translations: its own, else those of all. */
+/** Returns the settings of a tenant's translations: its own, otherwise the common ones. */
 export function tenantSettings(
   { defaults, shipment_number }: Pick<Tenant, 'defaults' | 'shipment_number'>,
   common: Settings,

@@ -1,19 +1,19 @@
 import type { IncomingMessage } from 'node:http'
 import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 
-/* Turns for what costs much, such as a slow hash or the check of a credential: few at a time, round robin by source. */
+/* Turns for expensive work, such as a slow hash or the check of a credential: few at a time, round robin by source. */
 
-/** The turns of calls in groups: one credential is decided for all calls that carry it. */
+/** Turns of calls in groups: a credential is decided once for all calls that carry it. */
 export type Turns<T> = ReturnType<typeof createTurns<T>>
 
-/** Makes turns, few at a time, which are served round robin by source. */
+/** Makes turns, few at a time, served round robin by source. */
 export function createTurns<T>(options: FairQueueOptions) {
   const queue = createFairQueue(options)
   const groups = new Map<string, { readonly shared: T; readonly turns: Set<Turn> }>()
   return {
     /**
-     * Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`; `leave` is called
-     * when a call of it is over, however often.
+     * Waits for a turn, until the group is decided, or until the caller hangs up. A group shares the result of `make`. `leave` is called
+     * when one of its calls is over, any number of times.
      */
     enter: async ({ socket }: IncomingMessage, source: string, name: string, make: () => T) => {
       const group = groups.get(name) ?? { shared: make(), turns: new Set() }
@@ -39,7 +39,7 @@ export function createTurns<T>(options: FairQueueOptions) {
       }
       return { shared: group.shared, leave }
     },
-    /** Ends the wait of a group: its calls go on, or throw. With `endsAll`, those that go on need no turn any more. */
+    /** Ends a group's wait: its calls proceed, or throw. With `endsAll`, those that proceed no longer need a turn. */
     decide: (name: string, refusal?: Error, endsAll = false): void => {
       for (const turn of groups.get(name)?.turns ?? []) {
         turn.settle(refusal)
@@ -55,7 +55,7 @@ export interface Turn {
   readonly ready: Promise<void>
   /** Ends the turn, or leaves the queue. */
   readonly end: () => void
-  /** Ends the wait at once, if it still lasts: `ready` resolves, or rejects with the error. No turn is used. */
+  /** Ends a wait at once without using a turn: `ready` resolves, or rejects with the error. Does nothing if the wait is over. */
   readonly settle: (error?: Error) => void
 }
 
@@ -63,14 +63,14 @@ interface FairQueueOptions {
   readonly atOnce: number
   /** The concurrent work of one source. */
   readonly atOnceOfSource: number
-  /** The most calls under way in the gateway; only a share of them may wait here. */
+  /** The most calls under way in the gateway, of which only a part may wait here. */
   readonly calls: number
   /**
    * Sources with a lower number come first.
    * @default all are equal
    */
   readonly rankOf?: (source: string) => number
-  /** How long a turn is waited for. @default 10 s */
+  /** How long to wait for a turn. @default 10 s */
   readonly waitMs?: number
 }
 
@@ -90,8 +90,8 @@ interface Waiting extends Turn {
 }
 
 /**
- * Makes a queue that limits concurrent work and serves sources round robin, regardless of how many calls each has waiting. One source
- * cannot fill it: if it is full, a new entry displaces the last entry of the longest line.
+ * Makes a queue that limits concurrent work and serves sources round robin, however many calls each has waiting. One source cannot fill it:
+ * if it is full, a new entry displaces the last entry of the longest line.
  */
 export function createFairQueue(options: FairQueueOptions) {
   const { atOnce, atOnceOfSource, calls, rankOf = () => 0, waitMs = WAIT_MS } = options
@@ -102,7 +102,7 @@ export function createFairQueue(options: FairQueueOptions) {
   let running = 0
   let waiting = 0
 
-  /** Counts work of a line, which comes last then; an empty line is forgotten. */
+  /** Counts a line's work and moves the line to the end; an empty line is forgotten. */
   function run(line: Line, more: number): void {
     running += more
     line.running += more
@@ -124,7 +124,7 @@ export function createFairQueue(options: FairQueueOptions) {
     }
   }
 
-  /** Refuses the last of the longest line, where all together are too many: another source's, if it is as long. */
+  /** Refuses the last entry of the longest line when too many wait in total; of equally long lines, another source's. */
   function refuseLast(own: Line): void {
     let longest = own
     let length = own.waiting.length - 1
