@@ -120,7 +120,7 @@ function createRequestHandler(app: Hono<Env>, answerRefusal: AnswerRefusal): Req
 type RequestHandler = (
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  /** The listener takes no new calls. */
+  /** The listener accepts no new calls. */
   isDraining: boolean,
 ) => void
 

@@ -11,14 +11,14 @@ import type { Recording } from './record.ts'
 /** The resources that a request holds; `callers/shares.ts` limits them. */
 export interface Share {
   readonly source: Source
-  /** Throws if there would be no room for the request even if it were complete. */
+  /** Throws if there would be no room for the request once it is complete. */
   readonly admit: () => void
   /** Throws if there is no room for this many bytes of a body now. */
   readonly expectBody: (bytes: number) => void
   /** Reserves more bytes of a body; throws if there is no room. */
   readonly takeBody: (bytes: number) => void
   readonly returnBody: (bytes: number) => void
-  /** Reserves memory for a body that is passed on while it arrives. */
+  /** Reserves memory for a body that is passed on as it arrives. */
   readonly streamBody: (lengthBytes: number) => void
   /** Counts the call as under way from now on; throws if there are too many. */
   readonly enter: () => void
@@ -35,9 +35,9 @@ export interface Source {
   readonly address: string
   /** An IPv4 address, or an IPv6 network. */
   readonly name: string
-  /** A caller behind a trusted proxy, which owns the connections. */
+  /** True for a caller behind a trusted proxy, which owns the connections. */
   readonly isBehindProxy: boolean
-  /** A trusted proxy that does not name its caller: it may stand for many. */
+  /** True for a trusted proxy that does not name its caller: it may stand for many. */
   readonly isEverybody: boolean
 }
 
@@ -55,11 +55,11 @@ export const unlimitedShare: Share = {
   leave: () => {},
 }
 
-/** A call, in parts that each have one owner, which alone writes them. The end of the call reads them all. */
+/** A call, in parts. Each part has one owner, and only the owner writes it. The end of the call reads them all. */
 export interface Call {
   readonly request: CallRequest
   readonly waits: CallWaits
-  /** Written by the callers, once they know who it is. */
+  /** Written by the callers' room, once the caller is known. */
   caller: CallerFacts
   readonly outcome: CallOutcome
 }
@@ -67,7 +67,7 @@ export interface Call {
 /** The interface that a call uses. */
 export type Use = 'version-1' | 'version-2' | 'dry-run'
 
-/** The request, which the door writes. */
+/** The request. The door writes it. */
 interface CallRequest {
   readonly id: string
   /** In milliseconds of `performance.now()`. */
@@ -81,39 +81,39 @@ interface CallRequest {
   recording: Recording | undefined
 }
 
-/** The time that a call waited for the service and the store, which these write, and its trace. */
+/** How long a call waited for the service and the store, which write these, and its trace. */
 interface CallWaits {
   /** The caller's own trace headers. */
   readonly traceHeaders: TraceHeaders | undefined
-  /** Makes the spans of the call, if an SDK of OpenTelemetry is loaded. */
+  /** Makes the call's spans, if an OpenTelemetry SDK is loaded. */
   trace: CallTrace | undefined
   /** The time at the service, in milliseconds. */
   serviceMs: number
-  /** The requests that were sent to the service, including repeated ones. */
+  /** How many requests were sent to the service, including retries. */
   tries: number
-  /** The status of the last whole reply of the service. */
+  /** The status of the service's last whole reply. */
   serviceStatus: number | undefined
   /** The time in the store, in milliseconds. */
   storeMs: number
 }
 
-/** The facts of a caller that decide what is counted, and the shape of errors. */
+/** What is known of a caller that decides what is counted and the shape of errors. */
 export interface CallerFacts {
   readonly tenant: string | undefined
   /** The service's verdict on the caller's credential. */
   readonly acceptance?: { readonly isProven: () => boolean } | undefined
-  /** Decides if errors are answered with status 200. */
+  /** Decides whether errors are answered with status 200. */
   readonly errorStatus?: Config['ERROR_STATUS'] | undefined
-  /** Whom the caller should ask; undefined where nobody is set. */
+  /** The contact for the caller; undefined if none is set. */
   readonly support?: string | undefined
-  /** The headers of a reply on a legacy path. */
+  /** The extra headers of answers on legacy paths. */
   readonly legacyHeaders?: Answer['headers'] | undefined
 }
 
-/** A caller that is not known, or not yet. */
+/** A caller that is unknown, or not known yet. */
 const NOBODY: CallerFacts = { tenant: undefined }
 
-/** The outcome, which the handlers of calls write. */
+/** The outcome. The call's handler writes it. */
 export interface CallOutcome {
   /** The caller's own `ShipmentNumber`, which an error on a quote path repeats. */
   own: string
@@ -127,7 +127,7 @@ export interface CallOutcome {
   isVersion2: boolean
   /** True if the answer repeats that of an earlier booking. */
   replayed: boolean
-  /** The header of a booking whose price is another one than that of its quote. */
+  /** The header of a booking whose price differs from its quote's. */
   price: string | undefined
   /** The code of the error that the call ended with. */
   error: string | undefined
@@ -140,13 +140,13 @@ export interface CallOutcome {
 const NO_NOTES: readonly Note[] = []
 const HARMLESS_ID = /^[A-Za-z0-9._-]{1,64}$/
 
-/** Returns the id of a request: the caller's own if that is safe. */
+/** Returns a request's id: the caller's own if that is safe. */
 export function requestId(headers: IncomingMessage['headers'] | undefined): string {
   const sent = headers?.['x-request-id']
   return typeof sent === 'string' && HARMLESS_ID.test(sent) ? sent : crypto.randomUUID()
 }
 
-/** Begins a call, without limits and a route. */
+/** Begins a call, without limits or a route yet. */
 export function beginCall({ headers }: IncomingMessage): Call {
   return {
     request: {
@@ -187,13 +187,13 @@ const UNAUTHORIZED = 401
 export function recordError({ outcome }: Call, { code, status, cause }: GatewayError): void {
   outcome.error = code
   outcome.unauthorized = status === UNAUTHORIZED
-  // The code describes the cause of every other error.
+  // Any other error's code describes its cause.
   outcome.cause = code === 'gateway-failed' ? cause : undefined
 }
 
 /*
- * The trace of a call. Without an SDK of OpenTelemetry, it is no more than the caller's own headers, which go on to the
- * service unchanged; `tracing.ts` does the rest.
+ * A call's trace. Without an OpenTelemetry SDK, it is only the caller's own headers, which go to the service unchanged; `tracing.ts` does
+ * the rest.
  */
 
 /** The headers that tell the service which trace a request belongs to. */
@@ -217,7 +217,7 @@ export interface TracedRequest {
 
 /** The span of one request to the service. */
 export interface RequestTrace {
-  /** Replace those of the caller. */
+  /** Replace the caller's own. */
   readonly headers: TraceHeaders
   /** Dispatches the request while instrumented HTTP clients neither trace it again nor add headers. */
   readonly dispatch: (work: () => void) => void
@@ -239,7 +239,7 @@ function traceHeadersOf({ traceparent, tracestate }: IncomingHttpHeaders): Trace
 /** Names of headers that an SDK or a caller sends for traces. */
 const TRACE_NAMES = new Set(['traceparent', 'tracestate'])
 
-/** Returns header lines, names and values in turn, with these trace headers instead of those of the caller. */
+/** Returns header lines, alternating names and values, with these trace headers instead of the caller's. */
 export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders): string[] {
   const replaced = new Set([...TRACE_NAMES, ...Object.keys(headers)])
   const kept = lines.filter((_line, i) => !replaced.has((lines[i - (i % 2)] ?? '').toLowerCase()))
@@ -247,8 +247,8 @@ export function withTraceHeaders(lines: readonly string[], headers: TraceHeaders
 }
 
 /*
- * The call that the running code works for. Only time is accounted by it, never behavior: the store and the service's
- * client add what they took to the call that waited for them, without a parameter through every layer between.
+ * The call that the running code works for. It accounts for time only, never for behavior: the store and the service's client add the time
+ * that they took to the call that waited for them, without a parameter through every layer in between.
  */
 
 const calls = new AsyncLocalStorage<CallWaits>()
@@ -256,8 +256,8 @@ const calls = new AsyncLocalStorage<CallWaits>()
 /** Runs the work of a call. */
 export const runCall: typeof calls.run = calls.run.bind(calls)
 
-/** Returns the waits of the call that the running code works for; undefined for work of the gateway itself. */
+/** Returns the waits of the call that the running code works for; undefined for the gateway's own work. */
 export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
 
-/** Tells what is known of a call that was answered, once: its line, its metrics, the use that it was, and its span. */
+/** Reports an answered call once: its log line, its metrics, its use, and its span. */
 export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void

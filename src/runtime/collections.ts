@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache'
 
 /**
- * Makes a cache of so many entries, those that were used last. Its memory grows with them: with `max`, lru-cache would take
- * the memory of all of them at once.
+ * Makes a cache of the most recently used entries. Its memory grows with them: with `max`, lru-cache would allocate the memory for all
+ * entries at once.
  */
 export function createBoundedCache<Key extends {}, Value extends {}>(
   entries: number,
@@ -25,17 +25,16 @@ export interface UnorderedList<T> {
   /** Removes an item. Removing it again does nothing. */
   readonly take: (held: ListItem<T>) => void
   readonly size: () => number
-  /** Returns a copy of the current items; items may be removed while it is read. */
+  /** Returns a copy of the current items, so items may be removed while it is read. */
   readonly items: () => readonly T[]
 }
 
 const OUT = -1
 
 /**
- * Makes a list for items that come and go with every call. A `Set` or a `Map` would leak for a while: V8 replaces its
- * table every few dozen changes, and each old table points to the next. Once one is in the old generation, it keeps
- * all later tables and their items until the next full collection: 40 MB of garbage a second under load
- * (docs/architecture.md).
+ * Makes a list for items that come and go with every call. A `Set` or a `Map` would leak for a while: V8 replaces its table every few dozen
+ * changes, and each old table points to the next. Once one is in the old generation, it keeps all later tables and their items until the
+ * next full collection: 40 MB of garbage per second under load (docs/architecture.md).
  */
 export function createUnorderedList<T>(): UnorderedList<T> {
   const all: ListItem<T>[] = []
@@ -59,10 +58,10 @@ export function createUnorderedList<T>(): UnorderedList<T> {
   }
 }
 
-/** Runs the work of one key in sequence, and that of different keys concurrently. */
+/** Runs work with the same key in sequence, and with different keys concurrently. */
 type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
-/** Creates a mutex that keeps nothing of a key once its queue is empty. */
+/** Creates a mutex that forgets a key once its queue is empty. */
 export function createKeyedMutex(): KeyedMutex {
   const tails = new Map<string, Promise<unknown>>()
   return async (key, work) => {
@@ -76,10 +75,10 @@ export function createKeyedMutex(): KeyedMutex {
   }
 }
 
-/** The longest wait for others. */
+/** The longest wait for more items. */
 const GATHER_MS = 5
 
-/** Calls `then` once a turn of the event loop adds no item to a list: those that come together share what they cost. */
+/** Calls `then` once a turn of the event loop adds no item to a list, so that items that come together share one cost. */
 export function afterGathering(items: { readonly length: number }, then: () => void): void {
   const until = performance.now() + GATHER_MS
   let gathered = 0

@@ -5,25 +5,25 @@ import { isObject } from '../language/text/json.ts'
 import type { Logger } from './log.ts'
 import { createCounter } from './metrics.ts'
 
-/** The known members of an object, or of the objects in a list. What has none is not looked into. */
+/** The known members of an object, or of the objects in a list. A value without known members is not inspected. */
 interface KnownMembers extends Map<string, KnownMembers> {}
 
-/** The places that are told one by one. A service can invent any number of names. */
+/** The most places that are logged. A service can invent any number of names. */
 const MOST_PLACES = 200
-/** An object with more new members is not read to its end: a reply may have a million. */
+/** An object with more new members is not read to its end, because a reply may have a million. */
 const MOST_NEW_FIELDS = 50
-/** A service with larger lists shows the same in every entry. */
+/** Larger lists are not read to their end, because their entries are alike. */
 const MOST_ENTRIES = 100
-/** Members with which some services answer a change. */
+/** Members in which some services answer a change. */
 const OF_CHANGES = ['success', 'message']
-/** Names that a service gives to members. Others may be values, such as ids or addresses, and are not shown. */
+/** Names that a service gives to members. Other names may be values, such as ids or addresses, and are not shown. */
 const PLAIN_NAME = /^(?!.*\d{4})[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 const UNPLAIN_NAME = '(an unusual name)'
 const KIND = 'new-field'
 
 /**
- * Notices the fields of the service's replies that no declaration knows: counts every one, and logs each place of one once in the life of
- * the process. Stores nothing.
+ * Detects fields in the service's replies that no declaration knows. It counts every one, and logs each place once per process. It stores
+ * nothing.
  */
 export function observeDrift({ actions }: Catalog, log: Logger) {
   const counter = createCounter(
@@ -33,7 +33,7 @@ export function observeDrift({ actions }: Catalog, log: Logger) {
     [[KIND]],
   )
   const told = new Set<string>()
-  // The replies to several actions show the same thing.
+  // Shared by all actions, because several of them reply with the same thing.
   const known: KnownMembers = new Map()
   const places = [...actions.values()].flatMap(({ action }) => [...action.request, ...action.reply].flatMap(placesOf))
   for (const place of [...OF_CHANGES, ...places]) {
@@ -71,7 +71,7 @@ export function observeDrift({ actions }: Catalog, log: Logger) {
   }
 
   return {
-    /** Looks through the reply to an action. */
+    /** Inspects the reply to an action. */
     inspect: (action: string, body: unknown): void => inspect(body, known, action.split('.', 1)[0] ?? ''),
     metric: counter.metric,
   }

@@ -7,11 +7,11 @@ export type { Logger }
 /** How log lines look: JSON for programs, or lines for people. */
 type LogFormat = 'json' | 'text'
 
-/** Returns the format of the log: by default lines where people look, on a terminal. */
+/** Returns the log format. The default is lines for people on a terminal, where people look, and JSON elsewhere. */
 export const logFormat = ({ LOG_FORMAT: format }: Config): LogFormat =>
   format === 'auto' ? (process.stdout.isTTY ? 'text' : 'json') : format
 
-/** Makes a logger. It writes in the background: call `flush` before the process ends. */
+/** Makes a logger. It writes in the background, so call `flush` before the process ends. */
 export function createLog(
   level: Config['LOG_LEVEL'],
   destination?: DestinationStream,
@@ -26,7 +26,7 @@ export function createLog(
   return log
 }
 
-/** Writes a line of the log for people: the time, what happened, and the rest as `name=value`. */
+/** Formats a log line for people: the time, what happened, and the rest as `name=value`. */
 export function lineForPeople(line: string): string {
   const { time, level, name: _, pid: __, msg, err, ...rest }: Readonly<Record<string, unknown>> = JSON.parse(line)
   const at = new Date(Number(time)).toISOString().slice('yyyy-mm-ddT'.length, -1)
@@ -43,31 +43,31 @@ export function lineForPeople(line: string): string {
 const pair = ([name, value]: readonly [string, unknown]) =>
   `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`
 
-/** The name of the program in every line. */
+/** The program's name in every line. */
 export const NAME = 'transload'
 
-/** The end of the line of a call, which contains no control characters. */
+/** The end of a call's line, which contains no control characters. */
 export const CALL_LINE_END = ',"msg":"call"}\n'
 
 /** Standard output as the destination of log lines. */
 interface LogOutput extends DestinationStream {
-  /** Writes what is left, and calls back; with an error if standard output takes nothing for a second. */
+  /** Writes what is left, then calls back, with an error if standard output accepts nothing for a second. */
   readonly flush: (done: (error?: Error) => void) => void
 }
 
 const LINES_PER_WRITE = 256
 const FLUSH_EVERY_MS = 100
-/** The most bytes that wait for the reader of standard output: about 30,000 lines. */
+/** The most bytes that may wait for the reader of standard output: about 30,000 lines. */
 const BACKLOG_BYTES = 8 * 1024 * 1024
 const STALLED_AFTER_MS = 1_000
 
 /**
- * Writes lines to standard output in batches: one write per line would cost as much as making the line. If the reader does
- * not keep up, lines are dropped and counted: neither calls nor memory may depend on it.
+ * Writes lines to standard output in batches, because one write per line would cost as much as making the line. If the reader does not keep
+ * up, lines are dropped and counted: neither calls nor memory may depend on it.
  */
 function createLogOutput(
   format: LogFormat,
-  /** Called when standard output takes lines again, with the number of those that were dropped. */
+  /** Called when standard output accepts lines again, with the number of dropped ones. */
   onDropped: (lines: number) => void,
 ): LogOutput {
   const out = pino.destination({ sync: false })
@@ -78,7 +78,7 @@ function createLogOutput(
   let onEmpty: (() => void) | undefined
   let isFailing = false
   const { flushSync } = out
-  // It would try for ever: nothing else happens meanwhile, and the process never ends.
+  // It would retry forever: nothing else could happen meanwhile, and the process would never end.
   out.flushSync = () => isFailing || flushSync.call(out)
 
   const writeLines = () => {
@@ -87,7 +87,7 @@ function createLogOutput(
     const bytes = Buffer.byteLength(text)
     if (backlogBytes + bytes > BACKLOG_BYTES) {
       dropped += lines.length
-      // What a full disk refused is tried again.
+      // This retries what a full disk refused.
       out.write('')
     } else {
       if (backlogBytes === 0) wroteAt = performance.now()
@@ -115,7 +115,7 @@ function createLogOutput(
   process.once('exit', () => {
     out.flushSync()
     if (lines.length === 0) return
-    // A write of `out` that began now would be in the background, and never end.
+    // A write that `out` began now would run in the background and never end.
     const last = pino.destination({ sync: true })
     last.write(lines.join(''))
     last.flushSync()
@@ -146,8 +146,8 @@ function createLogOutput(
 }
 
 /**
- * Resolves when the log is written. If standard output takes nothing, it ends the process by a signal instead: the write that
- * waits would keep it alive for ever.
+ * Resolves when the log is written. If standard output accepts nothing, it ends the process by a signal instead, because the waiting write
+ * would keep it alive forever.
  */
 export function endOfLog(log: Logger): Promise<void> {
   return new Promise((resolve) => {

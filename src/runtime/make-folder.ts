@@ -1,12 +1,12 @@
 import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** Stores and logs name customers, whom other users of the machine must not read. */
+/** Stores and logs name customers, so other users of the machine must not read them. */
 const OWNER_ONLY = 0o700
 
 /**
- * Makes a folder for the gateway's own files, and the folders above it that are missing. Node's own recursion never ends where the system does not make
- * folders in one that exists, such as `/proc`.
+ * Makes a folder for the gateway's own files, and any missing parents. Node's own recursion never ends if the system refuses to make
+ * folders in an existing one, such as `/proc`.
  */
 export function makeFolder(path: string): void {
   if (isFolder(path)) return
@@ -15,7 +15,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: OWNER_ONLY })
   } catch (error) {
-    // Another process made it in the meantime.
+    // Another process may have made it in the meantime.
     if (!isFolder(path)) throw error
   }
 }

@@ -2,8 +2,8 @@ import type { Metric, Registry } from 'prom-client'
 import { programVersion } from '../language/config/version.ts'
 
 /*
- * The metrics of one gateway. prom-client writes them at a scrape; what is counted is counted here, because its own counters
- * would hash the labels of every call. Labels hold only names that the gateway knows, so callers cannot create series.
+ * The metrics of one gateway. prom-client writes them at a scrape. The counting is done here, because its own counters would hash the
+ * labels of every call. Labels hold only names that the gateway knows, so callers cannot create series.
  */
 
 /** The labels of one series of a metric. */
@@ -35,18 +35,18 @@ function metric(name: string, help: string, type: CountedMetric['type'], read: R
 export const gauge = (name: string, help: string, read: () => number): CountedMetric =>
   labelledGauge(name, help, () => [{ labels: {}, value: read() }])
 
-/** Makes the same with labels. */
+/** Makes such a metric with labels. */
 export const labelledGauge = (name: string, help: string, read: ReadSeries): CountedMetric =>
   metric(name, help, 'gauge', read)
 
 /** Counts by labels. */
 export interface Counter {
-  /** Adds to the series with these values of its labels, in the order of their names. */
+  /** Adds to the series with these label values, in the order of the labels' names. */
   readonly add: (by: number, ...labels: readonly string[]) => void
   readonly metric: CountedMetric
 }
 
-/** Makes a counter with these labels; some series begin at 0. */
+/** Makes a counter with these labels; the known series start at 0. */
 export function createCounter(
   name: string,
   help: string,
@@ -65,14 +65,14 @@ export function createCounter(
 
 /** Counts durations by labels. */
 export interface Histogram {
-  /** Adds a duration to the series with these values of its labels, as in `Counter`. */
+  /** Adds a duration to the series with these label values, as in `Counter`. */
   readonly observe: (seconds: number, ...labels: readonly string[]) => void
   readonly metric: CountedMetric
 }
 
-/** Upper bounds of the histograms of calls. */
+/** Upper bounds for histograms of calls. */
 const CALL_BOUNDS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15]
-/** Upper bounds of the histograms of what usually takes less than a millisecond. */
+/** Upper bounds for histograms of work that usually takes less than a millisecond. */
 const SHORT_BOUNDS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5]
 
 /** Makes a histogram with these labels and upper bounds in seconds. */
@@ -110,15 +110,15 @@ export function createHistogram(
 }
 
 /**
- * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached; if it were, the
- * memory of the gateway and of Prometheus would still be bounded.
+ * The most series of a metric. Labels hold only names that the gateway knows, so this is never reached. If it were, the gateway's and
+ * Prometheus' memory would still be bounded.
  */
 const MAX_SERIES = 5_000
 const OTHER = 'other'
-/** Separates the values of a key; no label has it. */
+/** Separates the values in a key; no label contains it. */
 const SEPARATOR = '\u0000'
 
-/** Keeps what is counted for each series. The only series of a metric without labels is there from the start. */
+/** Keeps the counts of each series. A metric without labels has its only series from the start. */
 function createSeries<T>(names: readonly string[], make: () => T) {
   const known = new Map<string, readonly [Labels, T]>()
   const add = (key: string, values: readonly string[]): T => {
@@ -144,11 +144,11 @@ function createSeries<T>(names: readonly string[], make: () => T) {
 export interface Metrics {
   /** Returns all metrics in Prometheus' text format. */
   readonly scrape: () => Promise<{ readonly type: string; readonly text: string }>
-  /** Returns one of the gateway's own metrics as it is now; no values for an unknown name. */
+  /** Returns the current values of one of the gateway's own metrics; none for an unknown name. */
   readonly valuesOf: (name: string) => Promise<readonly SeriesValue[]>
 }
 
-/** Opens the metrics of one gateway: those that it counts, and those of Node. */
+/** Opens the metrics of one gateway: its own, and Node's. */
 export function createMetrics(counted: readonly CountedMetric[]): Metrics {
   let loaded: Promise<Registry> | undefined
   const registry = () => (loaded ??= openRegistry(counted))
@@ -161,21 +161,21 @@ export function createMetrics(counted: readonly CountedMetric[]): Metrics {
   }
 }
 
-/** Loads `prom-client` at the first scrape: no call needs it, and loading takes a tenth of the start. */
+/** Loads `prom-client` at the first scrape: no call needs it, and loading it takes a tenth of the start. */
 async function openRegistry(counted: readonly CountedMetric[]): Promise<Registry> {
   const { collectDefaultMetrics, Registry } = await import('prom-client')
   const registry = new Registry()
   // Its own counters would hash the labels of every call. It uses only these members of a metric.
   for (const metric of counted) registry.registerMetric(metric as unknown as Metric)
   collectDefaultMetrics({ register: registry })
-  // Prometheus reserves the ending for counters. Node's gauges of such names have the same values as others by type.
+  // Prometheus reserves this ending for counters. Other gauges of Node's have the same values by type.
   for (const { name } of registry.getMetricsAsArray()) {
     if (/^nodejs_active_\w+_total$/.test(name)) registry.removeSingleMetric(name)
   }
   return registry
 }
 
-/** Drops values that are no number: the delay of an event loop that was not measured yet. */
+/** Drops values that are not numbers, such as the delay of an event loop that was not measured yet. */
 const withoutGaps = (text: string) => text.replace(/^.* Nan\n/gm, '')
 
 /** The metrics of the gateway. */
@@ -199,7 +199,7 @@ export function createMeters() {
       ['action'],
       SHORT_BOUNDS_SECONDS,
     ),
-    /** By the class of the status; `none` where there was no whole reply. */
+    /** By status class; `none` if there was no whole reply. */
     serviceSeconds: createHistogram('transload_service_seconds', 'Duration of requests to the service.', [
       'operation',
       'status',
@@ -232,7 +232,7 @@ export function createMeters() {
   }
 }
 
-/** Makes the gauge that tells which gateway it is. */
+/** Makes the gauge of the gateway's version. */
 export function buildInfo(): CountedMetric {
   const labels = { version: programVersion(), node: process.versions.node }
   return labelledGauge('transload_build_info', 'The version of the gateway and of Node.', () => [{ labels, value: 1 }])

@@ -23,14 +23,14 @@ export interface Recording {
 /** Records a share of the version-1 calls as lines that `transload rehearse` reads. */
 export type CallRecorder = NonNullable<ReturnType<typeof openRecorder>>
 
-/** A full file becomes FILE.1, in the place of the one before. */
+/** A full file becomes FILE.1 and replaces the previous one. */
 const FILE_LIMIT_BYTES = 128 * 1024 * 1024
-/** Lines that the disk has not taken; beyond it, calls are not recorded. */
+/** The most bytes that may wait for the disk; beyond it, calls are not recorded. */
 const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
-/** Even masked values tell something of callers. */
+/** Even masked values tell something about callers. */
 const OWNER_ONLY = 0o600
 
-/** The choice of the values that a mask leaves. */
+/** What decides which values a mask leaves unchanged. */
 interface KeptBy {
   readonly catalog: Catalog
   readonly LOOKUPS_FILE?: Config['LOOKUPS_FILE']
@@ -55,14 +55,14 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   let bytes = 0
   open()
 
-  /** Begins a file with a key of its own; one that is there already keeps its lines under another name. */
+  /** Begins a file with its own key; an existing file keeps its lines under another name. */
   function open(): void {
     bytes = 0
     mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
     try {
       makeFolder(dirname(path))
       if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}.1`)
-      // Opened at once: the next rotation has to find it.
+      // Opened at once, because the next rotation has to find it.
       file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
     } catch (err) {
@@ -72,13 +72,13 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   }
 
   return {
-    /** Returns what a call fills in; undefined if the disk does not keep up. */
+    /** Returns a record for the call to fill in; undefined if the disk does not keep up. */
     begin(): Recording | undefined {
       const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
       return isWritable ? { body: undefined, reply: undefined } : undefined
     },
     end({ body, reply }: Recording, call: Call, incoming: IncomingMessage, status: number): void {
-      // Strangers leave nothing behind.
+      // Calls of strangers are not recorded.
       if (!body || !call.caller.acceptance?.isProven()) return
       const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
       bytes += Buffer.byteLength(line)
@@ -94,12 +94,12 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
 /** Replaces the value of a field by one of the same shape. */
 export type Mask = (value: string, field: string) => string
 
-/** Fields of answers that say nothing of a person. */
+/** Fields of answers that say nothing about a person. */
 const PLAIN_ANSWERS = ['Cost', 'TransportationBooked', 'Status']
-/** Codecs of fields whose values are words of a list, or a year. */
+/** Codecs of fields whose values are words from a list, or a year. */
 const LISTED = new Set(['equipmentType', 'state', 'year'])
 
-/** Decides what a mask leaves: fields with values of a list, and in texts that are searched, the words of lookup tables. */
+/** Decides what a mask leaves unchanged: fields with values from a list, and, in texts that are searched, the words of lookup tables. */
 export function keptFields({ catalog, LOOKUPS_FILE }: KeptBy) {
   const rows = [...catalog.actions.values()].flatMap(({ action }) => action.request)
   const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
@@ -116,17 +116,17 @@ export function keptFields({ catalog, LOOKUPS_FILE }: KeptBy) {
 /** As in VINs, which have no I, O and Q. */
 const LETTERS = 'ABCDEFGHJKLMNPRSTUVWXYZ'
 const HEX = '0123456789abcdef'
-/** A telephone number may have an extension, whose letters mean something. */
+/** A phone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
-/** A value of so many is too long for any field, and so is the whole of it. */
+/** A value cut to this length is still too long for any field, like the whole one. */
 const MOST_CHARACTERS = VALUE_LIMIT_BYTES + 1
 
-/** Makes a mask with a key of its own. Equal values have equal masks, in any case of their letters: joins stay. */
+/** Makes a mask with its own key. Equal values have equal masks, whatever the case of their letters, so joins still work. */
 export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
   const key = randomBytes(32)
   const masked = (value: string): string => {
-    // A ZIP of zeros is none.
+    // A ZIP of zeros stands for no ZIP.
     if (isNotKnown(value) || /^[0-]+$/.test(value)) return value
     const stream = createHash('shake256', { outputLength: value.length })
       .update(key)
@@ -138,7 +138,7 @@ export function createMask({ whole, searched, words }: ReturnType<typeof keptFie
       const byte = stream[at] ?? 0
       if (isId) return HEX[byte % HEX.length] ?? ''
       if (/\p{Nd}/u.test(character)) {
-        // A leading 0 or 1 of a number has a meaning; no other digit becomes one.
+        // A leading 0 or 1 of a number has a meaning, so no other digit may become one.
         const isFirst = at === 0 || !/\p{Nd}/u.test(value[at - 1] ?? '')
         return isFirst ? (/[01]/.test(character) ? character : String(2 + (byte % 8))) : String(byte % 10)
       }
@@ -156,7 +156,7 @@ export function createMask({ whole, searched, words }: ReturnType<typeof keptFie
   }
 }
 
-/** Writes the fields of a body again, with masked values. */
+/** Writes a body's fields again, with masked values. */
 export function maskedBody({ entries, format }: FlatBody, mask: Mask): string {
   const values = entries.map(([name, value]) => [name, typeof value === 'string' ? mask(value, name) : value] as const)
   if (format === 'form')
@@ -165,11 +165,11 @@ export function maskedBody({ entries, format }: FlatBody, mask: Mask): string {
         values.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : '']),
       ),
     )
-  // Written member by member: a name that was sent twice stays so.
+  // Written member by member, so that a name that was sent twice appears twice.
   return `{${values.map(([name, value]) => `${JSON.stringify(name)}:${typeof value === 'symbol' ? '{}' : JSON.stringify(value)}`).join(',')}}`
 }
 
-/** Makes the line of a call; `docs/writing-a-mapping.md` has its schema. */
+/** Makes a call's line; its schema is in `docs/writing-a-mapping.md`. */
 function lineOf(
   body: FlatBody,
   reply: Recording['reply'],
@@ -192,7 +192,7 @@ function lineOf(
     version: `HTTP/${httpVersion}`,
     client: call.caller.tenant,
     headers: {
-      // The boundary of a form is not that of the masked one.
+      // A masked form does not have the boundary of the original.
       ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),
       ...(typeof key === 'string' && { 'idempotency-key': mask(key, '') }),
     },
@@ -202,7 +202,7 @@ function lineOf(
   }
 }
 
-/** Masks the fields of an answer; one that is no object is left out. */
+/** Masks an answer's fields; an answer that is not an object is left out. */
 function answerOf(text: string, mask: Mask): unknown {
   try {
     const answer = parseJson(text)

@@ -3,7 +3,7 @@ import { labelledGauge } from './metrics.ts'
 /** A file that is read again while the gateway runs. */
 type WatchedFile = 'tenants' | 'certificate'
 
-/** Keeps how the last reload of each file went. */
+/** Keeps the result of each file's last reload. */
 export type Reloads = ReturnType<typeof createReloads>
 
 interface LastReload {
@@ -13,7 +13,7 @@ interface LastReload {
 
 const MS_PER_SECOND = 1_000
 
-/** Creates the record of reloads; a file is in it once it was read. */
+/** Creates the record of reloads; it contains a file once that was read. */
 export function createReloads(now: () => number) {
   const files = new Map<WatchedFile, LastReload>()
   const values = (of: (one: LastReload) => number) => () =>
@@ -23,7 +23,7 @@ export function createReloads(now: () => number) {
     /** The old content stays in use. */
     refused: (file: WatchedFile, reasons: readonly string[]) =>
       void files.set(file, { at: files.get(file)?.at ?? 0, reasons }),
-    /** Returns the files whose new content is refused, with the reasons. */
+    /** Returns the files whose new content was refused, with the reasons. */
     refusals: () =>
       [...files].filter(([, { reasons }]) => reasons.length > 0).map(([file, { reasons }]) => ({ file, reasons })),
     metrics: [

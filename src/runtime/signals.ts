@@ -20,7 +20,7 @@ export function openSignals({
   log,
 }: {
   readonly meters: Meters
-  /** The metrics of the rooms of the gateway. */
+  /** The metrics of the gateway's rooms. */
   readonly rooms: readonly CountedMetric[]
   readonly brownoutsOf: () => readonly TenantBrownouts[]
   readonly now: () => number
@@ -50,19 +50,19 @@ export interface TenantBrownouts {
   readonly windows: readonly BrownoutWindow[]
 }
 
-/** How long before its start a brownout is announced. */
+/** How long in advance a brownout is announced. */
 const NOTICE_MS = 86_400_000
 
 type Stage = 'announced' | 'active' | 'over'
 
-/** Makes the announcements of brownouts, in the log and in gauges. */
+/** Announces brownouts in the log and in gauges. */
 export function createBrownoutSignals(
   /** Read each time, because the tenants file may change. */
   all: () => readonly TenantBrownouts[],
   now: () => number,
   log: Logger,
 ) {
-  /** The last stage that was logged of each window of each tenant. */
+  /** The last logged stage of each window of each tenant. */
   let logged = new Map<string, Stage>()
 
   function look(): void {
@@ -75,7 +75,7 @@ export function createBrownoutSignals(
         const before = logged.get(key)
         const stage = time < start ? 'announced' : time < end ? 'active' : 'over'
         next.set(key, stage)
-        // A brownout that was over when the gateway started is no news.
+        // A brownout that was over when the gateway started is not news.
         if (stage === before || (stage === 'over' && before === undefined)) continue
         const line = {
           ...(tenant && { tenant }),

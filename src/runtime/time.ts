@@ -1,4 +1,4 @@
-/** A point in time by two clocks. */
+/** A point in time on two clocks. */
 export interface Moment {
   /** In milliseconds of `performance.now()`. */
   readonly monotonic: number
@@ -11,8 +11,8 @@ export function currentMoment(): Moment {
 }
 
 /**
- * Returns the time since a moment, in milliseconds: the longer of the two clocks' answers. The monotonic clock stands
- * still while the machine is suspended, and the wall clock can be set back.
+ * Returns the time since a moment, in milliseconds: the longer time of the two clocks. The monotonic clock stands still while the machine
+ * is suspended, and the wall clock can be set back.
  */
 export function elapsedSince({ monotonic, wall }: Moment): number {
   return Math.max(performance.now() - monotonic, Date.now() - wall)
@@ -27,7 +27,7 @@ export function backoffMs(failures: number, longestMs: number = LONGEST_MS): num
   return longest * (0.5 + Math.random() / 2)
 }
 
-/** Resolves with the work, or after a timeout in milliseconds. */
+/** Resolves when the work does, or after a timeout in milliseconds. */
 export async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise((resolve) => {
@@ -36,7 +36,7 @@ export async function within(ms: number, work: Promise<unknown>): Promise<void> 
   await Promise.race([work, over]).finally(() => clearTimeout(timer))
 }
 
-/** Makes work that runs once at a time: who asks during a run gets that run. */
+/** Makes work that runs only once at a time: a request during a run shares that run. */
 export function oneAtATime<T>(work: () => Promise<T>) {
   let running: Promise<T> | undefined
   return {
@@ -54,8 +54,8 @@ export function oneAtATime<T>(work: () => Promise<T>) {
 let endOfThisTurn: Promise<void> | undefined
 
 /**
- * Resolves at the end of this turn of the event loop. Answers that are written there leave right after each other,
- * because most of the cost of a write is to wake the receiving process (docs/architecture.md).
+ * Resolves at the end of this turn of the event loop. Answers that are written then leave right after each other, because most of a write's
+ * cost is waking the receiving process (docs/architecture.md).
  */
 export function endOfTurn(): Promise<void> {
   if (endOfThisTurn) return endOfThisTurn

@@ -4,20 +4,20 @@ import type { Attributes, Context, Span } from '@opentelemetry/api'
 import type { Config } from '../language/config/config.ts'
 import type { Call, CallTrace, TracedRequest } from './call.ts'
 
-/** Traces calls with the SDK of OpenTelemetry that the operator has loaded. */
+/** Traces calls with the OpenTelemetry SDK that the operator has loaded. */
 export interface Tracing {
-  /** Runs the work of a call in its span, which `end` ends. */
+  /** Runs a call's work in its span, which `end` ends. */
   readonly run: <T>(call: Call, incoming: IncomingMessage, work: () => T) => T
   readonly end: (call: Call, status: number) => void
 }
 
-/** Where version 1 of the API keeps the parts that an SDK registers; without an SDK, nothing is there. */
+/** Where version 1 of the API keeps what an SDK registers; empty without an SDK. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 const NAME = 'transload'
-/** Under this key of the context, SDKs and instrumentations of all versions look if they shall stay silent. */
+/** The context key under which SDKs and instrumentations of all versions look up whether to stay silent. */
 const SUPPRESS_KEY = 'OpenTelemetry SDK Context Key SUPPRESS_TRACING'
 
-/** Opens tracing; undefined without an SDK, and then the API is not even loaded. */
+/** Opens tracing. Without an SDK it returns undefined and does not even load the API. */
 export async function openTracing(config: Config, engine: string): Promise<Tracing | undefined> {
   if (!(REGISTERED in globalThis)) return undefined
   const api = await import('@opentelemetry/api')
@@ -74,7 +74,7 @@ export async function openTracing(config: Config, engine: string): Promise<Traci
   }
 
   function beginSpan(call: Call, incoming: IncomingMessage): Context {
-    // An instrumentation of Node's server may have begun a span of its own.
+    // An instrumentation of Node's server may have begun its own span.
     const active = context.active()
     const isTraced = trace.getSpan(active) !== undefined
     const parent = isTraced ? active : propagation.extract(ROOT_CONTEXT, incoming.headers)
@@ -98,7 +98,7 @@ export async function openTracing(config: Config, engine: string): Promise<Traci
       try {
         own = beginSpan(call, incoming)
       } catch {
-        // The call goes on without a span if the SDK fails, as in a sampler of the operator.
+        // If the SDK fails, as in an operator's sampler, the call continues without a span.
         return work()
       }
       return context.with(own, work)
@@ -119,13 +119,13 @@ export async function openTracing(config: Config, engine: string): Promise<Traci
 const FIRST_ERROR_OF_CLIENTS = 400
 const FIRST_ERROR_OF_SERVERS = 500
 
-/** The names of OpenTelemetry for the engines. */
+/** OpenTelemetry's names for the engines. */
 const SYSTEMS: Readonly<Record<string, string>> = { postgres: 'postgresql' }
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'])
 const OTHER_METHOD = '_OTHER'
 
-/** Returns the attributes of a call, by the semantic conventions of HTTP. The query is left out. */
+/** Returns a call's attributes by the semantic conventions for HTTP, without the query. */
 function serverAttributes({ request }: Call, incoming: IncomingMessage, config: Config): Attributes {
   const { method = '', httpVersion, headers, socket } = incoming
   return {
@@ -159,20 +159,20 @@ const CREATED = 'undici:request:create'
 let isKept = false
 
 /**
- * Removes every `traceparent` but the first from requests of undici. The gateway adds the first one; an instrumentation
- * may add another, for a request that undici had queued and makes outside of its call.
+ * Removes every `traceparent` but the first from undici's requests. The gateway adds the first one. An instrumentation may add another to a
+ * request that undici had queued and makes outside of its call.
  */
 function keepOneTraceparent(): void {
   if (isKept) return
   isKept = true
   subscribe(CREATED, (message) => {
     const { headers } = Object(Object(message).request)
-    // Names and values in turn.
+    // Alternating names and values.
     if (Array.isArray(headers)) removeRepeated(headers)
   })
 }
 
-/** Removes what was added behind the first `traceparent` and its `tracestate`. */
+/** Removes any `traceparent` or `tracestate` after the first one. */
 function removeRepeated(headers: unknown[]): void {
   const seen = new Set<string>()
   for (let i = 0; i < headers.length; ) {

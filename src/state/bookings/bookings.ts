@@ -26,7 +26,7 @@ import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, openEmergencyLog, SHOWN_AS_GONE } from './record.ts'
 
-/** The values that decide if two bookings are the same. */
+/** The values that decide whether two bookings are the same. */
 interface BookingIdentity {
   readonly tenant: string
   readonly reference: string
@@ -34,22 +34,22 @@ interface BookingIdentity {
   /** The caller's `Idempotency-Key`, used instead of the reference. */
   readonly idempotencyKey: string | undefined
   readonly vehicle: Vehicle
-  /** The caller's fields as values of version 2: two bookings are the same if these are, whatever their spelling. */
+  /** The caller's fields as version-2 values. Two bookings are the same if these are equal, however they were spelled. */
   readonly body: unknown
 }
 
 /** A booking that a plan makes. */
 export interface IdentifiedBooking extends BookingIdentity {
-  /** The credential that books, where only the service can verify it; it is not stored. */
+  /** The credential that books, if only the service can verify it. It is not stored. */
   readonly credential: string | undefined
   /** When the call times out, in milliseconds of `performance.now()`. */
   readonly deadline: number
 }
 
-/** The call of a booking, as its page shows it. */
+/** A booking's call, as the booking's page shows it. */
 export interface BookingRequest {
   readonly id: string
-  /** The places that the vehicle goes from and to. */
+  /** Where the vehicle is picked up and delivered. */
   readonly route: readonly string[]
 }
 
@@ -57,7 +57,7 @@ export interface BookingRequest {
 export interface Booking extends IdentifiedBooking {
   readonly request: BookingRequest
   /**
-   * Thrown instead of sending the booking; the answer of an earlier call still counts.
+   * Thrown instead of sending the booking; an earlier call's answer still counts.
    * @default the booking may be sent
    */
   readonly refusal?: Error | undefined
@@ -76,31 +76,31 @@ export interface MadeBooking {
   readonly record: NamesWrite
 }
 
-/** The obstacle to a booking: its answer is repeated, or it is refused. */
+/** Why a booking is not sent: an earlier answer is repeated, or the booking is refused. */
 type Obstacle =
   | (EarlierBooking & { readonly is: 'replay'; readonly answer: Answer })
   | (Partial<EarlierBooking> & { readonly is: 'error'; readonly error: GatewayError })
 
-/** A booking that stands, and the time since it was made. */
+/** A booking that stands, and how long ago it was made. */
 interface EarlierBooking {
   readonly claim: Claim
   readonly ageMs: number
 }
 
-/** A booking that a call has claimed and sends; then the call ends it, with `made` or `failed`. */
+/** A booking that a call has claimed and sends. The call ends it with `made` or `failed`. */
 interface ClaimedBooking {
   readonly claim: Claim
-  /** Asked right before the request is written; if it is false, nothing may be written. */
+  /** Checked right before the request is written. If it returns false, nothing may be written. */
   readonly isHeld: IsHeld
   readonly underWay: ListItem<CallUnderWay>
 }
 
 /** A call that books or waits, even if its caller has hung up. */
 interface CallUnderWay {
-  /** The handle of the claim that it wants. */
+  /** The handle of the claim that the call wants. */
   readonly handle: string
   readonly over: PromiseWithResolvers<void>
-  /** The booking that it sends; undefined before it has the claim. */
+  /** The booking that the call sends; undefined until it has the claim. */
   sends: string | undefined
 }
 
@@ -112,18 +112,18 @@ interface BookingCounter {
   readonly add: (by: number, outcome: 'made' | 'replayed' | 'refused' | 'unknown' | 'freed') => void
 }
 
-/** The parts that the bookings of a gateway are made with. */
+/** The parts that a gateway's bookings need. */
 interface BookingParts {
   readonly claims: Store
   readonly record: BookingRecord
   readonly instance: string
-  /** Resolves when this gateway holds its lease, without which others take its claims for abandoned. */
+  /** Resolves when this gateway holds its lease. Without the lease, others treat its claims as abandoned. */
   readonly holdLease: () => Promise<IsHeld>
-  /** The time within which two bookings without a reference and with the same body are one. */
+  /** The time within which two bookings with the same body and no reference count as one. */
   readonly dedupeWindowMs: number
   /** Returns the doubt about bookings that the store does not know. */
   readonly doubt: () => Doubt | undefined
-  /** Called with a claim that was in doubt, and is unknown. */
+  /** Called with a claim that was in doubt and is now unknown. */
   readonly onUnknown: (claim: Claim) => void
   readonly outcomes: BookingCounter
   /** @default random */
@@ -132,10 +132,10 @@ interface BookingParts {
   readonly wait?: (ms: number) => Promise<void>
 }
 
-/** The pause after which a call that waits for another gateway's booking looks at it again. */
+/** How often a call that waits for another gateway's booking looks at it again. */
 const LOOK_AGAIN_MS = 200
 
-/** Makes the claims and the records by which a booking is sent once. */
+/** Makes the claims and records by which a booking is sent once. */
 export function createBookings(deps: BookingParts) {
   const { claims, record, instance, holdLease, dedupeWindowMs, doubt: doubtNow, onUnknown, outcomes } = deps
   const { handle = newHandle, wait = waited } = deps
@@ -194,7 +194,7 @@ export function createBookings(deps: BookingParts) {
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
 
-  /** Returns what a claim is to a call that wanted its key; undefined where the call may claim it now. */
+  /** Returns what a claim means for a call that wanted its key; undefined if the call may claim the key now. */
   function obstacleIn(claim: Claim, course: Course): Obstacle | undefined {
     const earlier = { claim, ageMs: claims.now() - claim.changedAt }
     switch (course) {
@@ -243,9 +243,9 @@ export function createBookings(deps: BookingParts) {
   }
 
   /**
-   * Reports whether a look shows that the shipment of a booking is gone, which frees the key. It is looked at late, where a look
-   * that fails changes nothing. It must be shown to a credential that has not made the booking, and where the service has last shown it as
-   * gone, before the booking was recorded.
+   * Reports whether a look shows that a booking's shipment is gone, which frees the key. An old booking's shipment is looked at too, but
+   * there a failed look changes nothing. The look must succeed for a credential that did not make the booking, and if the service last
+   * showed the shipment as gone before the booking was recorded.
    */
   async function isGoneByNow(
     { state, changedAt, handle, shipment }: Claim,
@@ -261,7 +261,7 @@ export function createBookings(deps: BookingParts) {
       return 'live'
     })
     if (shown === 'live') return false
-    // The look frees the key. Until the store could do so, neither the old answer is true nor a new booking safe.
+    // The look frees the key. Until the store has done so, the old answer is no longer true and a new booking is not safe.
     if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
   }
@@ -276,14 +276,14 @@ export function createBookings(deps: BookingParts) {
     try {
       return await claims.claim(wanted)
     } catch (error) {
-      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go. One in doubt stays: freed, it
-      // would count as certain.
+      // The store may have kept the claim although it failed. Nothing is sent, so the claim must go. A claim in doubt stays, because once
+      // freed it would count as certain.
       if (wanted.doubtSince === undefined) record.neverSent(wanted.handle)
       throw error
     }
   }
 
-  /** Announces a booking that may have been made before the store was restored. */
+  /** Reports a booking that may have been made before the store was restored, and returns its error. */
   function announcedUnknown(claim: Claim): GatewayError {
     outcomes.add(1, 'unknown')
     onUnknown(claim)
@@ -301,24 +301,26 @@ export function createBookings(deps: BookingParts) {
   }
 
   return {
-    /** Claims a booking durably, for a call that sends it now, or returns the answer of the call that did. */
+    /** Claims a booking durably for a call that sends it now, or returns the answer of the call that sent it. */
     claim,
-    /** Tells what a call with this booking meets, by the rules of `claim`, and claims nothing; undefined where it is sent. */
+    /**
+     * Returns what a call with this booking would meet by the rules of `claim`, without claiming anything; undefined if it would be sent.
+     */
     foresee,
-    /** Records a booking that the service made; then it may be answered. */
+    /** Records a booking that the service made. Only then may it be answered. */
     made,
     /**
-     * Records what the error of a booking proves, and returns the error that the call is answered with. `NotBooked` says that the
-     * service made nothing.
+     * Records what a booking's error proves, and returns the error that the call is answered with. `NotBooked` says that the service made
+     * nothing.
      */
     failed,
     freeLater: record.freeLater,
     later: record.later,
-    /** Resolves once all that `later` keeps of a tenant is recorded; rejects if the store cannot. */
+    /** Resolves once everything that `later` keeps for a tenant is recorded; rejects if the store cannot record it. */
     changesRecorded: record.changesRecorded,
-    /** Returns true if a booking has this shipment, besides the one with a handle. */
+    /** Reports whether a booking has this shipment, other than the one with a given handle. */
     isBooked,
-    /** Frees the claims that the store took only after it had failed to: nothing is sent for them. */
+    /** Frees claims that the store kept although it reported a failure: nothing is sent for them. */
     freeStrays: async () => {
       const sending = await claims.listClaims({ state: 'sending' })
       const handles = new Set(calls.items().map(({ handle }) => handle))
@@ -326,7 +328,7 @@ export function createBookings(deps: BookingParts) {
         if (claim.instance === instance && !handles.has(claim.handle) && !record.isWaiting(claim.handle))
           await claims.change(claim, { state: 'freed', why: 'never sent', instance })
     },
-    /** Starts no more bookings; resolves when none is under way in this gateway. */
+    /** Starts no more bookings; resolves when this gateway has none under way. */
     drain: async () => {
       draining = true
       await Promise.all(calls.items().map(({ over }) => over.promise))
@@ -335,24 +337,24 @@ export function createBookings(deps: BookingParts) {
 }
 
 /**
- * Returns a claim that is in doubt where the booking may have been made before the store was restored: the store has no claim of
- * its key, or knows from before only that the key was free. Everything that it has learnt since then is certain.
+ * Returns a claim that is in doubt if the booking may have been made before the store was restored: the store has no claim for its key, or
+ * only knows from before the restore that the key was free. Everything that the store has learned since then is certain.
  */
 async function inDoubt(wanted: NewClaim, doubt: Doubt, claims: Store): Promise<NewClaim> {
   const { vin, expiresInMs } = wanted
-  // A booking without a reference is another one once the time of duplicates has passed.
+  // A booking without a reference is a new one once the time for duplicates has passed.
   if (expiresInMs !== undefined && claims.now() >= doubt.declaredAt + expiresInMs) return wanted
   const known = await claimsBeside(wanted, claims)
   for (const claim of known) {
     if (claim.vin !== vin || claim.changedAt < doubt.declaredAt) continue
-    // That a shipment from before is gone does not tell if the same was booked anew, before the restore as well.
+    // A shipment that was gone before the restore does not tell whether the same was booked again, also before the restore.
     const isOld = claim.createdAt < doubt.declaredAt && claim.state === 'freed'
     if (!isOld || (await claims.audit(claim.handle)).at(-1)?.why !== SHOWN_AS_GONE) return wanted
   }
   return { ...wanted, doubtSince: doubt.since }
 }
 
-/** Returns the claims that a wanted one may meet: those of its reference, or the one of its key. */
+/** Returns the claims that a wanted one may meet: those with its reference, or the one with its key. */
 async function claimsBeside(
   { tenant, key, reference, isOfReference }: NewClaim,
   claims: Claims,
@@ -363,19 +365,19 @@ async function claimsBeside(
   return claim ? [claim] : []
 }
 
-/** Returns the bookings that have a shipment. */
+/** Returns the bookings that hold a shipment. */
 export async function holdersOf(tenant: string, shipment: string, store: Claims): Promise<readonly Claim[]> {
   return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
 
-/** Stands for the key that only the call itself makes. */
+/** A placeholder for the key that only the live call makes. */
 export const NEW_KEY = 'bk_…'
 
 const idOf = ({ tenant, key }: Claim) => `${tenant}\n${key}`
 
 const waited = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** Returns a new handle of a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small random bytes. */
+/** Returns a new handle for a claim: 48 random bits. Node keeps the bits of many UUIDs ready, but not small amounts of random bytes. */
 function newHandle(): string {
   const [first = '', second = ''] = randomUUID().split('-', 2)
   return `bk_${first}${second}`
@@ -411,8 +413,7 @@ function digest(value: unknown): string {
 const BOOKINGS_KEPT = 10_000
 
 /**
- * Remembers which credential made which booking, by keyed hashes of credentials. The key exists in this process only, so the
- * hashes are useless elsewhere.
+ * Remembers which credential made which booking, by keyed hashes. The key exists only in this process, so the hashes are useless elsewhere.
  */
 function createMakers() {
   const key = randomUUID()
@@ -423,23 +424,23 @@ function createMakers() {
   }
 }
 
-/** The header of an answer that an earlier call got. */
+/** The header of an answer that was given to an earlier call. */
 export const REPLAYED = 'Idempotent-Replayed'
 
-/** Returns the stored answer of a booking, marked as one that was given before. */
+/** Returns a booking's stored answer, marked as repeated. */
 export function replay(claim: Claim): Answer {
-  // Only the record of bookings and an operator's settlement write it, in the same form.
+  // Only the record of bookings and an operator's settlement write this, in the same form.
   const answer = JSON.parse(claim.reply) as Answer
   return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
 }
 
-/** The header of the service's number. */
+/** The header with the service's number. */
 export const SHIPMENT_NUMBER = 'Transload-Shipment-Number'
 
-/** Returns the service's number in the stored answer of a booking. */
+/** Returns the service's number from a booking's stored answer. */
 export function numberIn({ reply }: Claim): string | undefined {
   if (reply === '') return undefined
-  // Only the record of bookings and an operator's settlement write it.
+  // Only the record of bookings and an operator's settlement write this.
   const { headers }: Partial<Answer> = JSON.parse(reply)
   return headers?.[SHIPMENT_NUMBER]
 }
@@ -451,7 +452,7 @@ export function underWayStill({ handle: key }: Claim): GatewayError {
 
 /** The error of a booking whose key another booking holds. */
 function otherBooking({ state, handle: key }: Claim): GatewayError {
-  // `No` would send somebody to book again, and `Yes` would confirm details that nobody booked.
+  // `No` would make the caller book again, and `Yes` would confirm details that were never booked.
   const details = { mayHaveBooked: true }
   return gatewayError(state === 'sending' ? 'booking-conflict/under-way' : 'booking-conflict', { key }, details)
 }
@@ -461,7 +462,7 @@ export function outcomeUnknown(key: string, cause?: unknown): GatewayError {
   return gatewayError('outcome-unknown', { key }, { cause })
 }
 
-/** Makes the bookings of a gateway with their record, and the lease on which their claims rest. Nothing is claimed before they start. */
+/** Makes a gateway's bookings with their record, and the lease that their claims rely on. Nothing is claimed before `start`. */
 export function openBookings(
   { config, store, log }: { readonly config: Config; readonly store: Store; readonly log: Logger },
   outcomes: BookingCounter,
@@ -495,7 +496,7 @@ export function openBookings(
   return {
     bookings,
     leases,
-    /** Takes the lease, settles what earlier runs left, and tells each claim that becomes unknown from now on. */
+    /** Takes the lease, settles what earlier runs left, and from then on reports each claim that becomes unknown. */
     start: (listener: (claim: Claim) => void) => {
       tell = listener
       record.load()
@@ -504,7 +505,7 @@ export function openBookings(
   }
 }
 
-/** Returns a claim without the hash of the body. */
+/** Returns a claim without the hash of its body. */
 export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
   return {
     key: handle,
@@ -521,7 +522,7 @@ export function publicView({ handle, state, tenant, reference, vin, shipment, cr
 
 const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
 
-/** Yields bookings state by state, page by page: a long list holds up nobody. The pending ones come first. */
+/** Yields bookings state by state, pending ones first, and page by page, so that a long list holds up nobody. */
 export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGenerator<Claim> {
   for (const state of PENDING_FIRST) {
     const pageAfter = (after: Claim | undefined, limit: number) => store.listClaims({ ...filter, state, after, limit })
@@ -529,7 +530,7 @@ export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGen
   }
 }
 
-/** Makes the gauge of bookings without an outcome; without values while the store is down. */
+/** Makes the gauge of bookings without an outcome; it has no values while the store is down. */
 export const pendingBookings = ({ countClaims }: Claims) =>
   labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', async () => {
     const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
@@ -540,10 +541,10 @@ const PENDING: readonly ClaimState[] = ['sending', 'unknown']
 /** Counting more claims would hold up the event loop. */
 export const MOST_COUNTED = 1_000
 
-/** The header of a booking whose shipment has another price than its quote. */
+/** The header of a booking whose shipment has a different price than its quote. */
 export const PRICE = 'Transload-Price'
 
-/** Returns the header that tells both prices; none where they are equal, or one of them is not known. */
+/** Returns the header with both prices; none if they are equal or one of them is unknown. */
 export function priceHeader(quoted: string | undefined, shipment: unknown): Readonly<Record<string, string>> {
   const asked = twoDecimals(quoted ?? '')
   const booked = twoDecimals(scalarText(Object(shipment).price) ?? '')

@@ -5,7 +5,7 @@ import type { Logger } from '../../runtime/log.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, type Lease, NO_LEASE, renewed } from './protocol.ts'
 
-/** Reports whether claims of this gateway are still its own. Costs no look at the store. */
+/** Reports whether this gateway's claims are still its own. Costs no store lookup. */
 export type IsHeld = () => boolean
 
 /** This gateway's lease among the gateways of one store. */
@@ -27,8 +27,8 @@ interface HeartbeatRooms {
 }
 
 /**
- * Keeps this gateway's lease, and with every renewal, before a claim may rely on it, what is known of the store. Turns the claims of
- * gateways that are gone into unknown ones.
+ * Keeps this gateway's lease. With every renewal, it also refreshes what is known about the store, before a claim may rely on the renewal.
+ * Turns the claims of gateways that are gone into unknown ones.
  */
 export function createLeases(instance: string, rooms: HeartbeatRooms) {
   const { store, log } = rooms
@@ -44,10 +44,10 @@ export function createLeases(instance: string, rooms: HeartbeatRooms) {
     start: async () => {
       await endDeadLeases(rooms)
       await heartbeats.run()
-      // A store that hangs must not find a queue of heartbeats when it is back.
+      // A store that hangs must not be met by a queue of heartbeats when it is back.
       timer = setInterval(heartbeats.run, HEARTBEAT_EVERY_MS)
     },
-    /** Ends the lease; claims that are still under way then belong to no gateway. */
+    /** Ends the lease. Claims still under way then belong to no gateway. */
     end: async () => {
       clearInterval(timer)
       await heartbeats.current()
@@ -77,8 +77,8 @@ export function createHeartbeat(
 }
 
 /**
- * Ends the leases of gateways that are gone, and with them those of their events; never rejects. On the embedded store every gateway
- * is a process of this machine, and a restart knows at once which are.
+ * Ends the leases of gateways that are gone, and with them the leases of their events; never rejects. On the embedded store, every gateway
+ * is a process on this machine, so a restart knows at once which are gone.
  */
 export async function endDeadLeases(
   { store, log }: { readonly store: Store; readonly log: Logger },
@@ -92,14 +92,14 @@ export async function endDeadLeases(
   }
 }
 
-/** The clock and the memory of a lease. */
+/** A lease's clock and state. */
 interface LeaseState {
   lease: Lease
   readonly now: () => Moment
   readonly elapsedSince: (moment: Moment) => number
 }
 
-/** Creates the lease of a gateway, which the store has not confirmed yet. `onRenewed` runs before a claim may rely on a renewal. */
+/** Creates a gateway's lease, not confirmed by the store yet. `onRenewed` runs before a claim may rely on a renewal. */
 export function createLease(
   instance: string,
   store: Claims,
@@ -110,7 +110,7 @@ export function createLease(
     const asked = state.now()
     const isUnbroken = await store.renewLease(instance, HELD_FOR_MS)
     const next = renewed(state.lease, asked, isUnbroken)
-    // A term that is over stays over, even if what follows fails.
+    // A term that is over stays over even if the rest fails.
     state.lease = { ...state.lease, term: next.term }
     await onRenewed()
     state.lease = { ...state.lease, confirmedAt: next.confirmedAt }
@@ -123,8 +123,8 @@ export function createLease(
     instance,
     renew,
     /**
-     * Resolves when the store has confirmed the lease lately. The returned function tells if claims that are taken from now
-     * on are still this gateway's: false once the lease may have lapsed, even if it was renewed afterwards.
+     * Resolves when the store has confirmed the lease recently. The returned function reports whether claims taken from now on are still
+     * this gateway's. It is false once the lease may have lapsed, even if it was renewed afterwards.
      */
     hold: async (): Promise<IsHeld> => {
       if (isStale(age())) await renew()
@@ -134,13 +134,13 @@ export function createLease(
   }
 }
 
-/** Keeps the doubt about a store, and logs it, and what is known of a copied store, once the store answers. */
+/** Keeps the doubt about a store. Logs the doubt, and whether the store is a copy, once the store answers. */
 function createKnownDoubt(store: Store, log: Logger) {
   let current: Doubt | undefined
   let isOriginKnown = false
   let isWhole = true
   return {
-    /** Asks the store; runs with every renewal of the lease, and rejects if the store fails. */
+    /** Asks the store. Runs with every renewal of the lease, and rejects if the store fails. */
     async refresh(): Promise<void> {
       isWhole = (await store.copiedFrom()) === undefined
       if (!isOriginKnown) {
@@ -154,9 +154,9 @@ function createKnownDoubt(store: Store, log: Logger) {
       if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
       else log.info('bookings are not in doubt any more')
     },
-    /** Returns the doubt that is in force. Costs nothing: no booking relies on a lease that is older than the answer. */
+    /** Returns the current doubt. Costs nothing: no booking relies on a lease that is older than this answer. */
     doubt: () => current,
-    /** False in a store that was copied away, or into which a copy has not ended: it takes no bookings. */
+    /** False for a store that was copied to another one, or that an unfinished copy is filling: it takes no bookings. */
     isWhole: () => isWhole,
   }
 }
@@ -172,7 +172,7 @@ export function doubtView({ since, declaredAt, until }: Doubt) {
 
 const REMEDY = 'bookings that were made after the copy can be booked again; see “Restore” in docs/data.md'
 
-/** Says that a store is a copy; undefined for one that is not. */
+/** Returns a sentence about a store that is a copy; undefined for any other store. */
 export function originText(origin: StoreOrigin): string | undefined {
   switch (origin.kind) {
     case 'own':

@@ -19,9 +19,8 @@ import type { MadeBooking } from './bookings.ts'
 import { afterAnother, isOpen, type Outcome, proofOf } from './protocol.ts'
 
 /**
- * Frees the keys of the bookings whose shipment has one of these ids, in any spelling. `isGone` is asked for the id that a claim
- * holds, in its own spelling: a service that tells the case of ids apart knows no other. `why` is `SHOWN_AS_GONE` where a read alone
- * shows it.
+ * Frees the keys of the bookings whose shipment has one of these ids, in any spelling. `isGone` gets the id as the claim spells it, because
+ * a service that distinguishes case knows no other. `why` is `SHOWN_AS_GONE` if only a read shows it.
  */
 export type FreeKeys = (
   tenant: string,
@@ -30,13 +29,12 @@ export type FreeKeys = (
   why?: 'canceled' | typeof SHOWN_AS_GONE,
 ) => Promise<void>
 
-/** The reason of a key that a read has freed. The shipment may be gone for long, and the same may have been booked anew since. */
+/** The reason for a key that a read has freed. The shipment may have been gone for long, and the same may have been booked again since. */
 export const SHOWN_AS_GONE = 'gone'
 
 /**
- * Writes what bookings of a tenant rest on, and tries again with every heartbeat while the store fails; after a restart, from what the
- * emergency log keeps of it. A later write of the same name takes the place of an earlier one. Never rejects; false says that
- * it is not recorded yet.
+ * Writes a change that a tenant's bookings depend on, and retries with every heartbeat while the store fails, even after a restart if the
+ * emergency log keeps it. A later write with the same name replaces an earlier one. Never rejects; returns false if it is not recorded yet.
  */
 export type WriteLater = (
   tenant: string,
@@ -45,7 +43,7 @@ export type WriteLater = (
   keep?: () => Promise<KeptChange | undefined>,
 ) => Promise<boolean>
 
-/** Records the outcome of claimed bookings; retries later what the store cannot record now. */
+/** Records the outcome of claimed bookings; what the store cannot record now is retried later. */
 export type BookingRecord = ReturnType<typeof createBookingRecord>
 
 /** The dependencies of the record of bookings. */
@@ -54,7 +52,7 @@ interface RecordRooms {
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog
-  /** The statuses of the service that prove that nothing was booked. */
+  /** The service's statuses that prove that nothing was booked. */
   readonly refusedStatuses: StatusSet
   /**
    * Called with a claim whose outcome was recorded as unknown.
@@ -87,7 +85,7 @@ export function createBookingRecord(deps: RecordRooms) {
   async function recordMade(claim: Claim, { answer, shipment, record }: UnrecordedBooking): Promise<void> {
     const reply = JSON.stringify(answer)
     const change = { state: 'booked', instance, shipment, reply, why: 'made' } as const
-    // Once the claim says booked, a retry gets the names and may ask for them.
+    // Written together: once the claim says booked, a retry gets the names and may ask for them.
     if (!(await changeClaim(claim, change, record)))
       throw new Error(`the claim ${claim.handle} was changed by somebody else`)
   }
@@ -156,7 +154,7 @@ export function createBookingRecord(deps: RecordRooms) {
     }
     try {
       await write()
-      // The log has an older one.
+      // The log has an older version.
       if (keptBefore) await keepOnce()
       if (before) backlog.remove(booking, before)
       return true
@@ -204,10 +202,10 @@ export function createBookingRecord(deps: RecordRooms) {
     return { kind: 'other', tenant, write, kept }
   }
 
-  /** The entries that are recorded, while the log keeps them because of others: what came since must stand. */
+  /** Entries that are recorded but still in the log because of others. They must not overwrite later changes. */
   const recorded = new Set<string>()
 
-  /** The work that the store refuses while it is there: nothing can wait for it. */
+  /** Work that the store refuses although it is up. No call may wait for it. */
   const refused = new WeakSet<LateWork>()
   const catching = oneAtATime(catchUpOnce)
 
@@ -256,19 +254,22 @@ export function createBookingRecord(deps: RecordRooms) {
     failed,
     /** The claim may or may not be stored, and nothing is sent for it. */
     neverSent: (handle: string) => backlog.add(handle, { kind: 'never-sent', handle }),
-    /** Returns true for a booking that was made and is not recorded yet. */
+    /** Reports whether a booking was made and is not recorded yet. */
     isUnrecorded: (handle: string) => backlog.find(handle)?.kind === 'made',
-    /** Returns true for a claim of which anything is not recorded yet. */
+    /** Reports whether anything about a claim is not recorded yet. */
     isWaiting: (handle: string) => backlog.find(handle) !== undefined,
     canceled,
-    /** Does the same, and tries again with every heartbeat while the store fails. */
+    /** Does the same as `canceled`, and retries with every heartbeat while the store fails. */
     freeLater,
     later,
-    /** Records what is left over from now and from before the last start; called periodically. */
+    /** Records what is left over from this run and earlier ones; called periodically. */
     catchUp: catching.run,
-    /** Reads what the emergency log keeps, for a start while the store is down. */
+    /** Reads the emergency log, for a start while the store is down. */
     load,
-    /** Records what is left over of a tenant's cancellations and approvals, which its next booking must see. Rejects if the store cannot. */
+    /**
+     * Records what is left over of a tenant's cancellations and approvals, which its next booking must see. Rejects if the store cannot
+     * record it.
+     */
     changesRecorded,
   }
 }
@@ -289,12 +290,12 @@ export type LateWork =
       readonly kept?: KeptChange | undefined
     }
 
-/** The work that is tried again with every heartbeat, by its key: a claim's handle, or text about a shipment. */
+/** The work that is retried with every heartbeat, by its key: a claim's handle, or text about a shipment. */
 export interface Backlog {
   readonly add: (key: string, work: LateWork) => void
   readonly find: (key: string) => LateWork | undefined
   readonly entries: () => readonly (readonly [key: string, work: LateWork])[]
-  /** Removes work that is done, unless there is other work of the key by now. */
+  /** Removes finished work, unless its key has other work by now. */
   readonly remove: (key: string, work: LateWork) => void
 }
 
@@ -321,7 +322,7 @@ interface UnrecordedBooking {
   readonly record: NamesWrite
 }
 
-/** A change that the store could not record: shipments that are gone, each as the service spells it, or what to write. */
+/** A change that the store could not record: shipments that are gone, in the service's spelling, or what to write. */
 interface KeptChange {
   readonly tenant: string
   readonly gone?: readonly string[]
@@ -334,21 +335,21 @@ export type EmergencyEntry = UnrecordedBooking | (KeptChange & { readonly change
 /** Returns the name of an entry's work. */
 export const nameOf = (entry: EmergencyEntry): string => ('booking' in entry ? entry.booking : entry.change)
 
-/** A file for bookings that the store cannot record; the gateways of one machine may share it. */
+/** A file for bookings that the store cannot record. The gateways on one machine may share it. */
 export interface EmergencyLog {
   readonly write: (entry: EmergencyEntry) => void
-  /** Returns the entries of earlier runs, this one and other gateways. */
+  /** Returns the entries of this run, earlier runs, and other gateways. */
   readonly read: () => readonly EmergencyEntry[]
-  /** Removes the entries that were read, once they are recorded. */
+  /** Removes the entries that were read and are now recorded. */
   readonly clear: () => void
 }
 
-/** The file names vehicles and orders, which other users of the machine must not read. */
+/** The file names vehicles and orders, so other users of the machine must not read it. */
 const OWNER_ONLY = 0o600
 
-/** Returns why a file at a path, or one beside it, cannot be written; undefined if they can. It makes nothing. */
+/** Returns why a file at a path, or one next to it, cannot be written; undefined if they can. Creates nothing. */
 export function unwritableReason(path: string): string | undefined {
-  // Node's own rights come on top; without `--permission` there are none.
+  // Node's own permissions apply, too; without `--permission` there are none.
   const { permission }: { readonly permission?: typeof process.permission } = process
   if (permission?.has('fs.write', path) === false) return `Node needs --allow-fs-write=${path}`
   try {
@@ -363,7 +364,7 @@ export function unwritableReason(path: string): string | undefined {
   return undefined
 }
 
-/** Opens the emergency log at a path; there is no file until it is needed. Without a path, nothing is kept. */
+/** Opens the emergency log at a path. The file is made when it is first needed. Without a path, nothing is kept. */
 export function openEmergencyLog(path: string | undefined): EmergencyLog {
   if (path === undefined) return { write: () => {}, read: () => [], clear: () => {} }
   let readBytes = 0
@@ -375,7 +376,7 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
         // A crash may have cut off the previous line.
         appendFileSync(path, `\n${JSON.stringify(entry)}\n`, { flush: true, mode: OWNER_ONLY })
       } catch {
-        // The log line that the caller writes remains.
+        // The caller also writes a log line.
       }
     },
     read: () => {
@@ -396,7 +397,7 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
   }
 }
 
-/** Returns the entry of a line; an empty list for a line that a crash cut off. */
+/** Returns a line's entry; an empty list for a line that a crash cut off. */
 function entryIn(line: string): EmergencyEntry[] {
   try {
     const {

@@ -15,7 +15,7 @@ export interface BookedShipment {
   readonly number: string | undefined
   /**
    * The shipment as the service shows it, for an answer with more than its numbers.
-   * @default the numbers alone
+   * @default only the numbers
    */
   readonly body?: Readonly<Draft>
 }
@@ -23,12 +23,12 @@ export interface BookedShipment {
 /** The operator's decision on a booking with an unknown outcome. */
 export type Settlement = 'not-booked' | BookedShipment
 
-/** The result of an attempt to settle or reopen a booking. */
+/** The result of settling or reopening a booking. */
 export type SettlementResult =
   | { readonly outcome: 'changed'; readonly claim: Claim }
-  /** The booking is not in a state that allows it, or was changed in the meantime. */
+  /** The booking is not in a state that allows this, or was changed in the meantime. */
   | { readonly outcome: 'wrong-state'; readonly state: ClaimState }
-  /** Another booking has the shipment. */
+  /** Another booking holds the shipment. */
   | { readonly outcome: 'taken'; readonly by: string }
 
 /** The dependencies of a settlement. */
@@ -36,16 +36,16 @@ export interface SettlementRooms {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** The person or the gateway that settles, for the audit trail. */
+  /** Who settles, for the audit trail: a person or a gateway. */
   readonly instance: string
   /**
-   * How the gateway itself found the shipment.
+   * How the gateway found the shipment by itself.
    * @default an operator settles
    */
   readonly healedBy?: HealedBy
 }
 
-/** How a gateway finds the shipment of a booking with an unknown outcome: by an event of the service, or by a sweep. */
+/** How a gateway finds the shipment of a booking with an unknown outcome: by one of the service's events, or by a sweep. */
 export const HEALED_BY = ['webhook', 'sweep'] as const
 export type HealedBy = (typeof HEALED_BY)[number]
 
@@ -55,16 +55,16 @@ const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
 const HEALED = 'healed: '
 const REOPENED = 'reopened'
 
-/** Returns how a gateway found the shipment of a booking, from its audit trail; undefined if none did. */
+/** Returns from the audit trail how a gateway found a booking's shipment; undefined if none did. */
 export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
   const last = audit.findLast(({ to }) => to === 'booked')
   return HEALED_BY.find((how) => last?.why === HEALED + how)
 }
 
-/** Reports whether an operator took back the last settlement; then only an operator settles the booking again. */
+/** Reports whether an operator took back the last settlement. From then on, only an operator settles the booking. */
 export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
-/** Settles an unknown booking: the caller's next retry is answered from the settlement. */
+/** Settles an unknown booking. The caller's next retry is answered from the settlement. */
 export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRooms): Promise<SettlementResult> {
   const { store, instance, healedBy: how } = rooms
   return alone(claim, store, async () => {
@@ -74,17 +74,17 @@ export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRo
       return resultOf(await store.change(claim, change), claim, store)
     }
     const { shipment } = settlement
-    // Two bookings that are settled at once must not both find it free.
+    // Two bookings that are settled at the same time must not both find the shipment free.
     return store.exclusive(`settlement ${claim.tenant}\n${thingKey(shipment)}`, WAIT_MS, async () => {
       const holder = (await holdersOf(claim.tenant, shipment, store)).find(({ handle }) => handle !== claim.handle)
       if (holder) return { outcome: 'taken', by: holder.handle }
-      // The names come first: once the claim says booked, a caller may ask for them.
+      // The names come first, because a caller may ask for them once the claim says booked.
       const quote = await giveNames(claim, settlement, store)
       const reply = JSON.stringify(answerOf(settlement, quote?.price, rooms))
       const why = how ? HEALED + how : SETTLED_AS_BOOKED
       const settled = await store.change(claim, { state: 'booked', instance, shipment, reply, why })
       if (settled) return { outcome: 'changed', claim: settled }
-      // The gateway that sent it may have recorded the same shipment meanwhile: then the names are right.
+      // The gateway that sent the booking may have recorded the same shipment meanwhile, and then the names are right.
       const current = await store.claimByHandle(claim.handle)
       if (current?.state !== 'booked' || !isSameThing(current.shipment, shipment))
         await takeBackNames(claim, settlement, store)
@@ -94,8 +94,7 @@ export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRo
 }
 
 /**
- * Takes back a settlement that was wrong: the booking is unknown again, and its names stand for what they stood for before.
- * No other booking can be reopened.
+ * Takes back a wrong settlement: the booking is unknown again, and its names mean what they meant before. No other booking can be reopened.
  */
 export function reopen(
   claim: Claim,
@@ -106,17 +105,17 @@ export function reopen(
     if (why !== SETTLED_AS_BOOKED && why !== SETTLED_AS_NOT_BOOKED && !why.startsWith(HEALED)) {
       return { outcome: 'wrong-state', state: claim.state }
     }
-    // The names come first: an interrupted attempt can be repeated.
+    // The names come first, so that an interrupted attempt can be repeated.
     await takeBackNames(claim, { shipment: claim.shipment, number: numberIn(claim) }, store)
     const change = { state: 'unknown', instance, shipment: '', reply: '', why: REOPENED } as const
     return resultOf(await store.change(claim, change), claim, store)
   })
 }
 
-/** How long a settlement waits for another one of the same booking. */
+/** How long a settlement waits for another one of the same booking or shipment. */
 const WAIT_MS = 10_000
 
-/** Runs work on a claim that was not changed since it was read, while no other settlement of it runs. */
+/** Runs work on a claim while no other settlement of it runs, unless the claim was changed since it was read. */
 function alone(claim: Claim, store: Store, work: () => Promise<SettlementResult>): Promise<SettlementResult> {
   return store.exclusive(`settlement ${claim.handle}`, WAIT_MS, async () => {
     const current = await store.claimByHandle(claim.handle)
@@ -149,10 +148,7 @@ function answerOf(
   }
 }
 
-/**
- * Gives the reference of a booking, and the number of its shipment, to that shipment, in one durable step. Returns the quote of the
- * reference.
- */
+/** Gives a booking's reference and its shipment's number to that shipment, in one durable step. Returns the reference's quote. */
 async function giveNames(
   claim: Claim,
   { shipment: id, number, body }: BookedShipment,
@@ -177,7 +173,7 @@ async function giveNames(
   return quote?.quote
 }
 
-/** Takes the names of a booking from the shipment that a settlement gave them to. */
+/** Takes a booking's names away from the shipment that a settlement gave them to. */
 async function takeBackNames(claim: Claim, { shipment: id, number }: BookedShipment, store: Store): Promise<void> {
   if (id === '') return
   await store.unlink(namesOf(claim, id, number))

@@ -14,14 +14,14 @@ export interface CallbackEndpoint {
   readonly tenant: string
   readonly url: URL
   readonly format: CallbackFormat
-  /** Each signs every delivery; without one, deliveries are not signed. */
+  /** Each key signs every delivery. Without keys, deliveries are not signed. */
   readonly keys: readonly SigningKey[]
-  /** Networks that are not public and may be called all the same. */
+  /** Networks that are not public but may be called. */
   readonly allowed: Networks
   readonly settings: Settings
 }
 
-/** Returns the endpoint of a tenant; undefined if it has no callback. */
+/** Returns a tenant's endpoint; undefined if it has no callback. */
 export function callbackOf(
   { name, callback, shipment_number: number }: Tenant,
   common: Settings,
@@ -32,7 +32,7 @@ export function callbackOf(
   return { tenant: name, url, format, keys, allowed: compileNetworks(networks), settings }
 }
 
-/** Returns the address of an endpoint for people: without user name, password and query, which may be secrets. */
+/** Returns an endpoint's address for people, without user name, password and query, which may be secrets. */
 export function shownUrl({ origin, pathname, search }: URL): string {
   return origin + pathname + (search === '' ? '' : '?***')
 }
@@ -54,7 +54,7 @@ export type TryResult =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** How long a try may take in all: look-up, connection and the whole reply. */
+/** How long a try may take in total: lookup, connection and the whole reply. */
 const TIMEOUT_MS = 20_000
 /** A longer reply is not read to its end. */
 const REPLY_LIMIT_BYTES = 64 * 1024
@@ -62,9 +62,8 @@ const REPLY_LIMIT_BYTES = 64 * 1024
 const CONTENT_TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded' }
 
 /**
- * Makes the function that posts. Every address of the endpoint is checked before each try, and the connection goes to
- * those addresses: the name is not looked up again. Each try has a connection of its own, and follows no redirect. It never
- * rejects.
+ * Makes the function that posts. It checks every address of the endpoint before each try, and connects to those addresses without looking
+ * the name up again. Each try has its own connection and follows no redirect. The function never rejects.
  */
 export function createPost({
   resolve,
@@ -97,10 +96,10 @@ export function createPost({
   }
 }
 
-/** Sends a request on a connection of its own, and reads its reply up to a limit. */
+/** Sends a request on its own connection, and reads its reply up to a limit. */
 async function wholeReply(url: URL, options: RequestOptions, text: string): Promise<TryResult> {
   const request = (url.protocol === 'https:' ? https : http).request(url, { ...options, agent: false })
-  // One that comes after the reply concerns nobody.
+  // An error after the reply does not matter.
   request.on('error', () => undefined)
   try {
     request.end(text)
@@ -117,7 +116,7 @@ async function wholeReply(url: URL, options: RequestOptions, text: string): Prom
   }
 }
 
-/** Returns why a try failed: the code of the error, because messages may quote an address with secrets. */
+/** Returns why a try failed: the error's code, because messages may quote an address with secrets. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'failed'
   const code = 'code' in error && typeof error.code === 'string' ? error.code : error.name
@@ -131,7 +130,7 @@ const REASONS: ReadonlyMap<string, string> = new Map([
   ['HPE', 'the reply is not HTTP'],
 ])
 
-/** Returns the addresses of a URL: its host, which the URL parser has normalized, or those of its name. */
+/** Returns a URL's addresses: its host, which the URL parser has normalized, or those of its name. */
 async function addressesOf({ hostname }: URL, resolve: Resolve, isOver: AbortSignal): Promise<readonly string[]> {
   const literal = hostname.replace(/^\[(.*)\]$/, '$1')
   if (isIP(literal) !== 0) return [literal]
@@ -141,7 +140,7 @@ async function addressesOf({ hostname }: URL, resolve: Resolve, isOver: AbortSig
   return addresses
 }
 
-/** Answers with the checked addresses, whatever the name is by now. */
+/** Answers with the checked addresses, whatever the name resolves to by now. */
 function lookupOf(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_hostname, options, done) => {
@@ -151,7 +150,7 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** Returns every address of a name. */
+/** Returns all addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>
 
 const LOOK_UP_TIMEOUT_MS = 5_000
@@ -159,8 +158,8 @@ const LOOK_UP_TRIES = 2
 const NOT_KNOWN = new Set(['ENOTFOUND', 'ENODATA', 'EBADNAME'])
 
 /**
- * Makes a resolver that asks the name servers, by default those of the machine, without libuv's few threads: a name server that
- * does not answer for one endpoint holds up no other look-up. A name that they do not know may be in the machine's own list.
+ * Makes a resolver that asks the name servers, by default the machine's, without using libuv's few threads: a name server that does not
+ * answer for one endpoint delays no other lookup. A name that they do not know may be in the machine's own list.
  */
 export function createResolve({ servers }: { readonly servers?: readonly string[] } = {}): Resolve {
   const resolver = new Resolver({ timeout: LOOK_UP_TIMEOUT_MS, tries: LOOK_UP_TRIES })
@@ -176,7 +175,7 @@ export function createResolve({ servers }: { readonly servers?: readonly string[
   }
 }
 
-/** Networks of IPv4 that are not on the public internet (RFC 6890 and its registry), and one address of a cloud. */
+/** IPv4 networks that are not on the public internet (RFC 6890 and its registry), and one cloud address. */
 const FORBIDDEN_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -193,15 +192,15 @@ const FORBIDDEN_IPV4 = [
   '203.0.113.0/24',
   '224.0.0.0/4',
   '240.0.0.0/4',
-  // The metadata of Azure's machines.
+  // Azure's metadata service.
   '168.63.129.16/32',
 ]
 
-/** Networks of IPv6's global unicast addresses that are no hosts, or that embed an IPv4 address: Teredo, 6to4, documentation. */
+/** Networks of global unicast IPv6 addresses that are not hosts, or that embed an IPv4 address: Teredo, 6to4, documentation. */
 const FORBIDDEN_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20']
 
 const forbidden = compileNetworks([...FORBIDDEN_IPV4, ...FORBIDDEN_IPV6])
-/** Of IPv6, only global unicast addresses are public: mapped, translated, local and multicast ones lie outside. */
+/** In IPv6, only global unicast addresses are public; mapped, translated, local and multicast ones lie outside. */
 const globalIpv6 = compileNetworks(['2000::/3'])
 
 /** Reports whether an address is on the public internet. */

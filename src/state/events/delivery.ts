@@ -13,7 +13,7 @@ import type { Leases } from '../bookings/leases.ts'
 import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
 import { createSweep } from './sweep.ts'
 
-/** How the deliveries of a tenant went since the start of this gateway. */
+/** How a tenant's deliveries went since this gateway started. */
 interface TriesOfTenant {
   readonly tries: number
   readonly delivered: number
@@ -21,14 +21,14 @@ interface TriesOfTenant {
   readonly last: { readonly outcome: string; readonly at: number } | undefined
 }
 
-/** The parts of the delivery that tests replace. */
+/** The parts of delivery that tests replace. */
 export interface DeliveryOptions {
-  /** How long a try may take in all. @default 20000 */
+  /** How long a try may take in total. @default 20000 */
   readonly timeoutMs?: number | undefined
   /** @default the name servers of the machine */
   readonly resolve?: Resolve
   /**
-   * How often the process looks for what others left: retries, and events of other processes.
+   * How often the process looks for work that nothing wakes: retries, and events of other processes.
    * @default 1000
    */
   readonly pollEveryMs?: number
@@ -40,12 +40,12 @@ export interface DeliveryOptions {
 
 const POLL_EVERY_MS = 1_000
 const LEASE_MS = 60_000
-/** The share of a lease after which a try does not start any more: with its time limit, it could end after the lease. */
+/** The share of a lease after which no try starts any more: with its time limit, it could end after the lease. */
 const START_WITHIN = 0.5
 const TENANTS_AT_ONCE = 8
-/** The most tries of one tenant, so that no receiver gets too many at once. */
+/** The most concurrent tries for one tenant, so that no receiver gets too many at once. */
 const SLOTS = 8
-/** The most tries of all tenants, besides one that every tenant has for itself. */
+/** The most concurrent tries for all tenants, besides the one that every tenant has for itself. */
 const SHARED_SLOTS = 256
 
 /** An event may arrive before the reply of the booking that made its shipment. */
@@ -57,16 +57,16 @@ const INTERRUPTED: TryOutcome = { state: 'due', outcome: 'interrupted by a shutd
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 300, 3_600, 21_600, 86_400, 259_200]
 
-/** Starts to deliver the events of the store to the tenants' endpoints. */
+/** Starts delivering the store's events to the tenants' endpoints. */
 export function startDelivery(
   deps: DeliveryOptions & {
     readonly resolve: Resolve
     readonly store: Store
     readonly catalog: Catalog
     readonly log: Logger
-    /** Returns the status that the service shows of the shipment of an event; undefined if it shows none. */
+    /** Returns the status that the service shows for an event's shipment; undefined if it shows none. */
     readonly statusOf: (event: StoredEvent) => Promise<string | undefined>
-    /** The lease of the gateway, which ends those of its events. */
+    /** The gateway's lease, which ends the leases of its events. */
     readonly leases: Pick<Leases, 'instance' | 'hold'>
   },
 ) {
@@ -95,7 +95,7 @@ export function startDelivery(
   )
   const open = () => store.openEvents().catch(() => [])
 
-  /** How many more tries of a tenant may start now. Every tenant has one that slow receivers of others cannot take. */
+  /** Returns how many more tries a tenant may start now. Every tenant has one try that other tenants' slow receivers cannot take. */
   function freeSlots(tenant: string): number {
     const taken = tries.get(tenant)?.size ?? 0
     const shared = [...tries.values()].reduce((sum, { size }) => sum + size - 1, 0)
@@ -132,13 +132,13 @@ export function startDelivery(
     underWay.add(done)
   }
 
-  /** An event whose try could not be stored is due again after its lease. */
+  /** Logs that a try could not be stored; its event is due again after its lease. */
   function noteFailure(err: unknown): void {
     if (!isStoreDown) log.warn({ err }, 'deliveries wait for the store')
     isStoreDown = true
   }
 
-  /** Makes one try of a leased event, and stores its end. */
+  /** Makes one try of a leased event, and stores its result. */
   async function deliver(event: StoredEvent, endpoint: CallbackEndpoint, mayStart: () => boolean): Promise<void> {
     const body = event.body ?? (await render(event, endpoint))
     if ('state' in body) return void (await store.finishTry(event, body))
@@ -161,12 +161,12 @@ export function startDelivery(
     if (!isInterrupted) tell(event, end, endpoint)
   }
 
-  /** Returns the body of every try; or the end of this one, where there is none. */
+  /** Returns the body for every try, or the result of this one if there is no body. */
   async function render(event: StoredEvent, endpoint: CallbackEndpoint): Promise<CallbackBody | TryOutcome> {
     let names = await namesOf(event)
     const mayBeNamed = !names && store.now() - event.receivedAt < WAIT_FOR_NAMES_MS
     if (mayBeNamed && (await hasOpenBooking(event.tenant))) {
-      // Again: the booking may have been recorded since.
+      // Looked up again, because the booking may have been recorded since.
       names = await namesOf(event)
       const waits = { outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
       if (!names) return { state: 'due', ...waits }
@@ -183,7 +183,7 @@ export function startDelivery(
     }
   }
 
-  /** Returns the caller's names for the shipment of an event; undefined if none is known. */
+  /** Returns the caller's names for an event's shipment; undefined if none is known. */
   async function namesOf({ tenant, shipment }: StoredEvent): Promise<ShipmentNames | undefined> {
     const claim = (await store.claimsOfShipment(tenant, shipment)).at(-1)
     const own = (await store.shipment(tenant, shipment))?.own
@@ -191,13 +191,16 @@ export function startDelivery(
     return { own: own || undefined, number: claim && numberIn(claim), reference: claim?.reference || undefined }
   }
 
-  /** Reports whether a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
+  /**
+   * Reports whether one of the tenant's bookings may still turn out to own an event's shipment: it is under way, or its outcome is not
+   * known.
+   */
   async function hasOpenBooking(tenant: string): Promise<boolean> {
     const { sending, unknown } = await store.countClaims(1, tenant)
     return sending !== 0 || unknown !== 0
   }
 
-  /** Decides what becomes of an event after a try. */
+  /** Decides what happens to an event after a try. */
   function verdictOn({ tenant, failures }: StoredEvent, reply: TryResult): TryOutcome {
     if (reply.kind === 'refused') return { state: 'parked', outcome: reply.reason }
     if (reply.kind === 'failed') return nextTry(failures + 1, reply.reason, 0)
@@ -249,17 +252,17 @@ export function startDelivery(
     setEndpoints: (list: readonly CallbackEndpoint[]): void => {
       endpoints = new Map(list.map((endpoint) => [endpoint.tenant, endpoint]))
     },
-    /** To be called when an event of a tenant was stored: it is delivered at once. */
+    /** To be called when an event of a tenant was stored, which is then delivered at once. */
     wake: leases.wake,
-    /** Begins to look for what others left: retries, and events of other processes. */
+    /** Starts to look for work that nothing wakes: retries, and events of other processes. */
     start: (): void => {
       timer = setInterval(polls.run, pollEveryMs)
     },
-    /** Looks for what is due; resolves when it was woken. */
+    /** Looks for due events; resolves when their tenants are woken. */
     poll,
     /** Resolves when no try is under way. */
     idle,
-    /** Returns the endpoints, with how their deliveries went since the start. */
+    /** Returns the endpoints, and how their deliveries went since the start. */
     callbacks: () =>
       [...endpoints.values()].map(({ tenant, url }) => ({
         tenant,
@@ -284,7 +287,7 @@ export function startDelivery(
           .map(({ tenant }) => ({ labels: { tenant }, value: 1 })),
       ),
     ],
-    /** Starts no more tries, and interrupts those that last longer than this. */
+    /** Starts no more tries, and interrupts those that take longer than `graceMs`. */
     close: async (graceMs: number): Promise<void> => {
       closed = true
       clearInterval(timer)
@@ -310,7 +313,7 @@ export function renderEvent(
 
 /** Reads the event in a stored payload. */
 function storedEvent({ payload, shipment, event, date }: StoredEvent): ServiceEvent {
-  // With all digits of numbers.
+  // Keeps all digits of numbers.
   const data = valueAt(parseJson(payload), ['data'])
   return { shipment_id: shipment, event, event_date: date, ...(data !== undefined && { data }) }
 }
@@ -319,24 +322,24 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS
 
-/** The pauses before the second and each later try: 75 hours and 35 minutes in all. After the last try, an event is parked. */
+/** The pauses before the second and each later try: 75 hours and 35 minutes in total. After the last try, an event is parked. */
 const PAUSES_MS: readonly number[] = [
   5 * SECOND_MS,
   5 * MINUTE_MS,
   30 * MINUTE_MS,
   ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS),
 ]
-/** Pauses differ by up to this share, to spread out the deliveries of an endpoint that was down. */
+/** Pauses vary by up to this share, to spread out the deliveries to an endpoint that was down. */
 const JITTER = 0.1
 const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS
 
 const GONE = 410
-/** Statuses that ask for fewer deliveries: the whole endpoint pauses, longer with every such reply in a row. */
+/** Statuses that ask for fewer deliveries: the whole endpoint pauses, for longer with every such reply in a row. */
 const SLOW_DOWN: ReadonlySet<number> = new Set([429, 502, 504])
 const FIRST_SLOWDOWN_MS = 5 * SECOND_MS
 const LONGEST_SLOWDOWN_MS = 5 * MINUTE_MS
 
-/** Returns the outcome after so many failures; the endpoint may have asked for a longer pause. */
+/** Returns the outcome after this many failures; the endpoint may have asked for a longer pause. */
 function nextTry(failures: number, outcome: string, waitMs: number): TryOutcome {
   const pauseMs = PAUSES_MS[failures - 1]
   if (pauseMs === undefined) return { state: 'parked', outcome }
@@ -344,7 +347,7 @@ function nextTry(failures: number, outcome: string, waitMs: number): TryOutcome 
   return { state: 'due', outcome, retryInMs: Math.round(Math.max(spreadMs, waitMs)) }
 }
 
-/** Reads a `Retry-After` header, in seconds or as a date (RFC 9110), of a day at most; 0 if there is none that can be read. */
+/** Reads a `Retry-After` header, in seconds or as a date (RFC 9110), up to a day; 0 if there is none or it cannot be read. */
 function retryAfterMs(header: unknown, now: number): number {
   if (typeof header !== 'string') return 0
   const waitMs = /^\d+$/.test(header) ? Number(header) * SECOND_MS : Date.parse(header) - now

@@ -11,20 +11,20 @@ import { createHealing, type HealingRooms } from './healing.ts'
 import { openReception } from './receive.ts'
 
 /*
- * An event of the service is stored, and then its table is the queue: one sweep delivers it to the tenant's callback, another one reads
- * its shipment where a booking may depend on it. A new event wakes both; what it does not wake, they find by themselves.
+ * Events from the service are stored, and their table is the queue. One sweep delivers each event to the tenant's callback; another one
+ * reads its shipment if a booking may depend on it. A new event wakes both sweeps. Whatever it does not wake, they find by themselves.
  */
 
-/** Receives the events of the service, and keeps bookings and callers up to date by them. */
+/** Receives the service's events, and uses them to keep bookings and callers up to date. */
 export type ServiceEvents = ReturnType<typeof openEvents>
 
-/** A try that is under way at a shutdown may take so long at most; it is made again later. */
+/** The most time that a try may take during a shutdown; it is repeated later. */
 const LONGEST_GRACE_MS = 5_000
 
-/** Opens the reception, the delivery and the healing of a gateway. */
+/** Opens a gateway's reception, delivery and healing. */
 export function openEvents(
   rooms: HealingRooms & {
-    /** The settings of tenants that have none of their own. */
+    /** The settings of tenants without their own. */
     readonly settings: Settings
     /** For tests: how callbacks are delivered. */
     readonly callbacks?: DeliveryOptions | undefined
@@ -35,7 +35,7 @@ export function openEvents(
   const statusOf = async ({ tenant, shipment }: StoredEvent): Promise<string | undefined> => {
     const own = callers.ownCaller(tenant)
     if (!own || !isPlainId(shipment)) return undefined
-    // The event does not wait for a service that fails.
+    // A failing service must not hold up the event.
     const sent = service.send(shipmentRead(shipment), sendingOf(own.account, config.UPSTREAM_TIMEOUT_MS))
     const reply = await sent.catch(() => undefined)
     return reply && scalarText(shipmentIfRead(reply, shipment)?.body['status'])
@@ -52,9 +52,9 @@ export function openEvents(
 
   return {
     reception,
-    /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
+    /** Looks for the shipment of a booking that became unknown: its event may have come before that. */
     onUnknown: healing.onUnknown,
-    /** To be called with the tenants of the file whenever they are read. */
+    /** To be called with the tenants whenever their file is read. */
     setTenants: (tenants: readonly Tenant[]): void => {
       const endpoints = tenants.flatMap((tenant) => callbackOf(tenant, settings) ?? [])
       for (const { tenant, keys } of endpoints)
@@ -63,12 +63,12 @@ export function openEvents(
     },
     callbacks: delivery.callbacks,
     metrics: [...reception.metrics, ...healing.metrics, ...delivery.metrics],
-    /** Begins to look for what no new event wakes. */
+    /** Starts to look for work that no new event wakes. */
     start: (): void => {
       healing.start()
       delivery.start()
     },
-    /** Resolves when nothing is under way, at the latest after the grace of a shutdown. */
+    /** Resolves when nothing is under way, at the latest after a shutdown's grace period. */
     close: async (): Promise<void> => {
       const graceMs = config.SHUTDOWN_GRACE_MS
       closing ??= Promise.all([healing.close(graceMs), delivery.close(Math.min(graceMs, LONGEST_GRACE_MS))])

@@ -40,42 +40,44 @@ export interface HealingRooms {
   readonly sweepEveryMs?: number | undefined
 }
 
-/** A shipment that is to be read. */
+/** A shipment to read. */
 interface Look {
-  /** Its id, or the reference of a booking. */
+  /** Its id, or a booking's reference. */
   readonly name: string
   /** The handle of the unknown booking that has the reference. */
   readonly booking?: string
   readonly how: HealedBy
-  /** True if an event has said that it may be canceled. */
+  /** True if an event said that it may be canceled. */
   readonly mayBeCanceled: boolean
   /** How many reads have failed. */
   readonly failures: number
 }
 
-/** The events after which a booking's shipment may be canceled; another carrier may take over what one has canceled. */
+/** The events after which a booking's shipment may be canceled. If a carrier cancels, another one may take over. */
 const CANCELLATIONS: ReadonlySet<string> = new Set(['shipment.canceled', 'shipment.canceled_by_carrier'])
 
-/** The pause between two searches for the shipments of unknown bookings. */
+/** The pause between searches for the shipments of unknown bookings. */
 const SWEEP_EVERY_MS = 600_000
 const TENANTS_AT_ONCE = 4
-/** Reads of one tenant at a time. */
+/** The most concurrent reads for one tenant. */
 const READS_AT_ONCE = 4
-/** Looks that may wait. What has no room is left to the next sweep. */
+/** The most looks that may wait. The next sweep takes what has no room. */
 const MOST_LOOKS = 10_000
-/** The pauses before a read that failed is made again. After them, only that of a canceled shipment is, after every interval. */
+/**
+ * The pauses before a failed read is repeated. After them, only the read of a shipment that may be canceled is repeated, once per interval.
+ */
 const PAUSES_MS: readonly number[] = [5_000, 30_000]
-/** A service that fails so often in a row is left alone for a while. */
+/** After this many failures in a row, the service is left alone for a while. */
 const MOST_FAILURES = 3
-/** Shipments that are looked at for one booking: the event of a new shipment comes soon after the booking. */
+/** The most shipments that are looked at for one booking: a new shipment's event comes soon after the booking. */
 const MOST_SHIPMENTS = 1_000
-/** More than the open bookings that a tenant ever has. */
+/** More than a tenant ever has open bookings. */
 const ALL = 1_000_000
 const SECOND_MS = 1_000
 
 /**
- * Keeps bookings true by reads of their shipments: an unknown booking is settled by the live shipment that has its reference and
- * VIN, and a booking whose shipment is gone frees its key. An event only says which shipment to read.
+ * Keeps bookings correct by reading their shipments: an unknown booking is settled by the live shipment with its reference and VIN, and a
+ * booking whose shipment is gone frees its key. An event only says which shipment to read.
  */
 export function createHealing(rooms: HealingRooms) {
   const { store, callers, sweepEveryMs = SWEEP_EVERY_MS, log } = rooms
@@ -95,7 +97,7 @@ export function createHealing(rooms: HealingRooms) {
   const pauses = new Set<NodeJS.Timeout>()
   /** How many reads in a row have failed, by tenant. */
   const failures = new Map<string, number>()
-  /** How many looks wait. */
+  /** The number of waiting looks. */
   let open = 0
   let isFull = false
   let isClosed = false
@@ -122,7 +124,7 @@ export function createHealing(rooms: HealingRooms) {
     waiting.delete(tenant)
     if (!looks) return
     const own = callers.ownCaller(tenant)
-    // One list serves all these events: the bookings that became unknown before them are in it.
+    // One list is enough for all these events: it has the bookings that became unknown before them.
     const bookings = own && (await proving.unknownBookings(tenant).catch(noteFailure))
     const next = looks.values()
     const read = async () => {
@@ -151,7 +153,7 @@ export function createHealing(rooms: HealingRooms) {
 
   function later(tenant: string, look: Look): void {
     const pauseMs = PAUSES_MS[Math.max(0, look.failures - 1)] ?? (look.mayBeCanceled ? sweepEveryMs : undefined)
-    // The next sweep asks for the reference of a booking again.
+    // A look for a booking's reference is left to the next sweep.
     if (pauseMs === undefined || look.booking !== undefined || isClosed) return
     open += 1
     const timer = setTimeout(() => {
@@ -163,7 +165,7 @@ export function createHealing(rooms: HealingRooms) {
     pauses.add(timer)
   }
 
-  /** Looks at the shipments that events told of since a booking was claimed. */
+  /** Looks at the shipments that events named since a booking was claimed. */
   async function lookAtEvents(
     tenant: string,
     since: number,
@@ -174,7 +176,7 @@ export function createHealing(rooms: HealingRooms) {
       if (!isStranger?.(name)) add(tenant, { name, how, mayBeCanceled: false, failures: 0 })
   }
 
-  /** The last booking that a sweep has looked for; the next sweep continues after it. */
+  /** The last booking that a sweep looked for; the next sweep continues after it. */
   let last: string | undefined
   let timer: NodeJS.Timeout | undefined
   const searches = oneAtATime(() => lookForAll().catch(noteFailure))
@@ -192,12 +194,12 @@ export function createHealing(rooms: HealingRooms) {
     const looked = new Set<string>()
     const from = unknown.findIndex(({ handle }) => handle === last) + 1
     for (const claim of [...unknown.slice(from), ...unknown.slice(0, from)]) {
-      // Reads of the embedded store do not wait: callers come first.
+      // Reads of the embedded store never yield, so this does: callers come first.
       await endOfTurn()
       if (isClosed || open >= MOST_LOOKS) return
       const { handle, tenant, reference, createdAt } = claim
       last = handle
-      // Bookings of one second share a look: an outage makes thousands of them unknown.
+      // Bookings of the same second share a look, because an outage makes thousands of them unknown.
       const since = Math.floor(createdAt / SECOND_MS) * SECOND_MS
       if (looked.size < looked.add(`${tenant} ${since}`).size)
         await lookAtEvents(tenant, since, 'sweep', (shipment) => {
@@ -210,10 +212,10 @@ export function createHealing(rooms: HealingRooms) {
   }
 
   return {
-    /** Looks at the shipment of a stored event. */
+    /** Looks at a stored event's shipment. */
     onEvent: (tenant: string, name: string, event: string): void =>
       add(tenant, { name, how: 'webhook', mayBeCanceled: CANCELLATIONS.has(event), failures: 0 }),
-    /** Looks for the shipment of a booking that became unknown, because its event may have come first. */
+    /** Looks for the shipment of a booking that became unknown: its event may have come before that. */
     onUnknown: ({ tenant, createdAt }: Claim): void => {
       if (callers.ownCaller(tenant)) lookAtEvents(tenant, createdAt, 'webhook').catch(noteFailure)
     },
@@ -221,12 +223,12 @@ export function createHealing(rooms: HealingRooms) {
       healed.metric,
       gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', () => open),
     ],
-    /** Looks for the shipments of all unknown bookings, now and after every interval. */
+    /** Looks for the shipments of all unknown bookings, now and once per interval. */
     start: (): void => {
       timer = setInterval(sweep, sweepEveryMs)
       sweep()
     },
-    /** Resolves when nothing is under way, at the latest after so long: a read may wait for the service. */
+    /** Resolves when nothing is under way, at the latest after `graceMs`, because a read may wait for the service. */
     close: async (graceMs: number): Promise<void> => {
       isClosed = true
       clearInterval(timer)
@@ -236,16 +238,16 @@ export function createHealing(rooms: HealingRooms) {
   }
 }
 
-/** The unknown bookings of a tenant, by what identifies their shipments. */
+/** A tenant's unknown bookings, by what identifies their shipments. */
 type UnknownBookings = ReadonlyMap<string, readonly Claim[]>
 
 const SHIPMENTS_KEPT = 50_000
-/** Statuses of a read that may have no other outcome later. */
+/** Statuses of a read that will not change if it is repeated. */
 const FINAL_REFUSALS = new Set([400, 404, 405, 410, 422])
-/** The identity of a shipment that no unknown booking made. */
+/** The identity of a shipment that cannot belong to an unknown booking. */
 const NO_BOOKING = ''
 
-/** Makes the reads that prove what became of bookings. A booking stays as it is if none does. */
+/** Makes the reads that prove what became of bookings. Without proof, a booking does not change. */
 export function createProving({
   store,
   service,
@@ -263,12 +265,12 @@ export function createProving({
   readonly log: Logger
   readonly onHealed: (how: HealedBy) => void
 }) {
-  /** The identities of shipments that were read: a sweep passes over those that no booking waits for. */
+  /** The identities of shipments that were read, so that a sweep skips those that no booking waits for. */
   const identities = createBoundedCache<string, string>(SHIPMENTS_KEPT)
 
   async function unknownBookings(tenant: string): Promise<UnknownBookings> {
     const claims = await store.listClaims({ state: 'unknown', tenant, limit: ALL })
-    // A booking without a reference has none at the service, either: its shipment cannot be told.
+    // A booking without a reference has none at the service, either, so its shipment cannot be recognized.
     return Map.groupBy(claims.filter(hasReference), identityKey)
   }
 
@@ -287,12 +289,12 @@ export function createProving({
       identities.set(shipmentKey(tenant, name), NO_BOOKING)
       if (mayBeCanceled) for (const claim of holders) await freeIfGone(claim, own)
     } else {
-      // The event may spell the id in capitals, and a service that tells the case of ids apart does not know it so.
+      // The event may spell the id in capitals, and a service that distinguishes case does not know it that way.
       const known = await store.shipment(tenant, name)
       let reply = await finalRead(known?.id ?? name, own)
       if (!known && !isSuccess(reply.status) && thingKey(name) !== name) reply = await finalRead(thingKey(name), own)
       const shipment = isSuccess(reply.status) ? shipmentWithId(reply, name) : undefined
-      // For a booking that made it and is not recorded yet.
+      // For a booking that made this shipment and is not recorded yet.
       if (mayBeCanceled && isGone(reply, name)) await noteGone(tenant, shipment?.id ?? name, shipment)
       if (shipment) await recognize(shipment, tenant, own, bookings, how)
     }
@@ -310,10 +312,10 @@ export function createProving({
   const noteGone = (tenant: string, id: string, shown: Shipment | undefined) =>
     store.put({ shipment: { tenant, id, state: shown ? 'canceled' : 'gone' } })
 
-  /** Frees the key of a booking if a read shows that its shipment is gone, which does not bear its names from then on. */
+  /** Frees a booking's key if a read shows that its shipment is gone. From then on, the shipment no longer has its names. */
   async function freeIfGone(claim: Claim, own: OwnCaller): Promise<void> {
     const { handle: booking, tenant, shipment } = claim
-    // The event may spell the id in another case than the service knows it by.
+    // The claim's spelling, because the event may spell the id in another case than the service knows.
     const reply = await read(shipment, own)
     if (!isGone(reply, shipment)) {
       if (isSuccess(reply.status)) return
@@ -324,7 +326,7 @@ export function createProving({
     if (freed) log.info({ booking, tenant, shipment }, 'a booking was canceled at the service')
   }
 
-  /** Settles the booking that a shipment belongs to, if exactly one is waiting for it. */
+  /** Settles the booking that a shipment belongs to, if exactly one waits for it. */
   async function recognize(
     shipment: Shipment,
     tenant: string,
@@ -339,7 +341,7 @@ export function createProving({
     if (others.length > 0)
       return log.warn({ tenant, shipment: shipment.id }, 'a shipment may belong to several bookings')
     const { handle } = listed
-    // As it is before the checks: a booking that changes after them is not settled.
+    // Read before the checks, so that a booking that changes after them is not settled.
     const claim = await store.claimByHandle(handle)
     if (claim?.state !== 'unknown' || isReopened(await store.audit(handle))) return
     if ((await isOlder(shipment.id, claim)) || (await isSending(claim))) return
@@ -350,14 +352,14 @@ export function createProving({
     log.info({ booking: handle, tenant, shipment: shipment.id, how }, 'an unknown booking was found')
   }
 
-  /** Reports whether a shipment existed before a booking was claimed: then another booking made it. */
+  /** Reports whether a shipment existed before a booking was claimed, which means that another booking made it. */
   async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
     const bearers = await store.named(tenant, reference)
     if (bearers.some((one) => one.name === reference && one.at < createdAt && isSameId(one.id, id))) return true
     return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
   }
 
-  /** Reports whether another booking with this identity is under way: the shipment may be its own. */
+  /** Reports whether another booking with this identity is under way, because the shipment may be that booking's. */
   async function isSending({ tenant, reference, vin }: Claim): Promise<boolean> {
     const sending = await store.listClaims({ state: 'sending', tenant, limit: ALL })
     return sending.some((other) => other.reference === reference && other.vin === vin)
@@ -376,8 +378,8 @@ const identityKey = ({ reference, vin }: { readonly reference: string; readonly 
   JSON.stringify([reference, vin])
 
 /**
- * Returns the identity of a shipment as a booking makes it: live, with a reference and one vehicle. Any other proves nothing
- * about a booking.
+ * Returns the identity of a shipment like those that bookings make: live, with a reference and one vehicle. Any other shipment proves
+ * nothing about a booking.
  */
 function identityIn({ body }: Shipment): string {
   const reference = scalarText(body['external_id'])?.trim() ?? ''

@@ -17,17 +17,17 @@ import type { Call } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter } from '../../runtime/metrics.ts'
 
-/** The ends of a delivery, for the metrics. */
+/** The results of a delivery, for the metrics. */
 const RECEIPTS = ['stored', 'parked', 'duplicate', 'wrong-secret', 'wrong-signature', 'malformed', 'failed'] as const
 type Receipt = (typeof RECEIPTS)[number]
 
-/** The longest event, as it arrives and as it is stored. */
+/** The longest event, both as received and as stored. */
 export const EVENT_LIMIT_BYTES = 65_536
 
-/** Receives the deliveries of the service. */
+/** Receives the service's deliveries. */
 export type Reception = ReturnType<typeof openReception>
 
-/** The events that one source may send. The service sends some for each shipment; more than this is a flood. */
+/** The most events that one source may send per second. The service sends a few for each shipment; more than this is a flood. */
 const EVENTS_PER_SECOND = 1_000
 
 /** Opens the reception of events. */
@@ -40,7 +40,7 @@ export function openReception({
   readonly callers: Credentials
   readonly store: Store
   readonly log: Logger
-  /** Called with an event that is durable. */
+  /** Called with an event once it is durable. */
   readonly onStored: (recipient: EventRecipient, event: ReceivedEvent) => void
 }) {
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
@@ -81,7 +81,7 @@ export function openReception({
   }
 
   return {
-    /** Returns whom a delivery is for; undefined for a wrong secret. Throws if the source sends too many. */
+    /** Returns the recipient of a delivery; undefined for a wrong secret. Throws if the source sends too many. */
     recipient: (incoming: IncomingMessage, call: Call): EventRecipient | undefined => {
       const recipient = recipientOf(webhookSecret(incoming.url ?? '') ?? '', callers.eventRecipients())
       if (!recipient) {
@@ -96,7 +96,7 @@ export function openReception({
       }
       return recipient
     },
-    /** Stores a delivery. It answers 2xx once the event is durable, and not before. */
+    /** Stores a delivery. The answer is 2xx only once the event is durable. */
     take: async (arrival: Arrival<Buffer, EventRecipient>, incoming: IncomingMessage): Promise<Answer> => {
       try {
         return await stored(arrival, incoming)
@@ -125,19 +125,19 @@ function receiptOf(error: unknown): Receipt {
 /** An event as it was received. */
 interface ReceivedEvent extends EventContent {
   readonly fault: string | undefined
-  /** The id of the shipment as the event spells it; `shipment` is the one key of all spellings. Empty where it names none. */
+  /** The shipment's id as the event spells it; `shipment` is the same key for all spellings. Empty if the event names none. */
   readonly spelled: string
 }
 
-/** The name of an event that has none which can be used. */
+/** The name of an event without a usable name. */
 const UNNAMED = 'unnamed'
 
 const NAME = /^[A-Za-z0-9._:-]{1,64}$/
 const DATE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/
 
 /**
- * Reads the body of a delivery. The service does not document its events: a JSON object or list of another shape is kept whole, with
- * its fault. Throws where it is no JSON, without quoting it.
+ * Reads a delivery's body. The service does not document its events, so a JSON object or list in another shape is kept whole, with its
+ * fault. Throws if the body is not JSON, without quoting it.
  */
 export function readEvent(bytes: Buffer): ReceivedEvent {
   const body = structureIn(bytes)
@@ -149,11 +149,11 @@ export function readEvent(bytes: Buffer): ReceivedEvent {
   return { shipment: parts.spelled && thingKey(parts.spelled), ...parts, digest, payload, fault }
 }
 
-/** Returns the parts of an event, blank where there is no usable one, which is its fault. */
+/** Returns an event's parts. A missing or unusable part is blank, and named in the fault. */
 export function partsOfEvent(body: object) {
   const { shipment_id, event: name, event_date, data = null }: Readonly<Record<string, unknown>> = { ...body }
   const id = serviceId(shipment_id)
-  // It becomes a part of a path, with the gateway's credential.
+  // The id becomes part of a path that is requested with the gateway's credential.
   const spelled = id !== undefined && isPlainId(id) ? id : ''
   const event = typeof name === 'string' && NAME.test(name) ? name : UNNAMED
   const date = scalarText(event_date)?.trim() ?? ''

@@ -1,6 +1,6 @@
 /**
- * Works through tables of the store, tenant by tenant. The table is the queue: memory holds only the names of the tenants
- * that something has woken. The work of one tenant is never done twice at once, and must not reject.
+ * Works through the store's tables, tenant by tenant. The table is the queue; memory holds only the names of the tenants that were woken. A
+ * tenant's work never runs twice at once, and must not reject.
  */
 export function createSweep(concurrency: number, work: (tenant: string) => Promise<void>) {
   const woken = new Set<string>()
@@ -20,20 +20,20 @@ export function createSweep(concurrency: number, work: (tenant: string) => Promi
     }
   }
 
-  /** Resolves when nothing is under way or waits. */
+  /** Resolves when nothing is under way or waiting. */
   async function idle(): Promise<void> {
     while (underWay.size > 0) await Promise.all(underWay.values())
   }
 
   return {
-    /** Works on a tenant as soon as there is room; on one that is being worked on, once more. */
+    /** Works on a tenant as soon as there is room. A tenant whose work is under way is worked on once more. */
     wake: (tenant: string): void => {
       if (isClosed) return
       woken.add(tenant)
       start()
     },
     idle,
-    /** Forgets what waits, and resolves when nothing is under way. */
+    /** Drops waiting work, and resolves when nothing is under way. */
     close: () => {
       isClosed = true
       woken.clear()

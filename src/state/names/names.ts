@@ -31,35 +31,38 @@ export interface RememberedQuote {
   readonly id: string
   /** The caller's own `ShipmentNumber` for it. */
   readonly own: string | undefined
-  /** Every name by which the caller knows it, its id included. */
+  /** Every name that the caller has for it, including its id. */
   readonly names: readonly string[]
   /** Undefined once they are older than `QUOTE_MEMORY`. */
   readonly facts: Facts | undefined
-  /** The price as the caller was told it. */
+  /** The price that the caller was given. */
   readonly price: string | undefined
   readonly approval: Quote['approval']
-  /** Other ids that the reply to its approval named: one of them may be that of its shipment. */
+  /** Other ids that its approval's reply named; one of them may be its shipment's. */
   readonly idsInApproval: readonly string[]
 }
 
 /** A shipment as a read has shown it. */
 export interface SeenShipment {
   readonly id: string
-  /** Undefined where the service knows no such shipment. */
+  /** Undefined if the service knows no such shipment. */
   readonly body: Readonly<Record<string, unknown>> | undefined
   readonly vehicles: readonly Vehicle[]
   readonly state: ShipmentState
 }
 
-/** Asks the service; a failure rejects, because what it would have said may have disagreed. */
+/** Asks the service. A failure rejects, because the missing reply might have disagreed. */
 export interface Look {
-  /** Returns the shipment that the service shows by a value; undefined if it shows none. */
+  /** Returns the shipment that the service shows for a value; undefined if it shows none. */
   readonly ask: (value: string) => Promise<SeenShipment | undefined>
-  /** `stored` is what is known of it already. */
+  /** `stored` is what is already known of the shipment. */
   readonly read: (id: string, stored?: StoredShipment) => Promise<SeenShipment>
 }
 
-/** The meaning of a call, with what is stored of the shipment that it means, and what it read to find out, by the keys of ids. */
+/**
+ * The meaning of a call, with what is stored of the shipment that it means, and the shipments that were read to find out, by the keys of
+ * their ids.
+ */
 interface CallMeaning {
   readonly resolution: Resolution
   readonly stored: StoredShipment | undefined
@@ -71,16 +74,16 @@ export type Names = ReturnType<typeof openNames>
 
 /** Opens the record on a store. */
 export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
-  /** The names that shipments were last found to bear: callers read the same ones again and again. */
+  /** The names that shipments were last found to bear, because callers read the same shipments again and again. */
   const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS })
   const noted = createBoundedCache<string, true>(MOST_NOTED, { ttl: DAY_MS })
 
   /**
-   * Notes once a day that names and ids which were written at a time are still used: that keeps their rows. No call waits for it, and a
-   * note that is lost is made again at the next use after a restart or a day.
+   * Notes once a day that names and ids are still used, which keeps their rows; `at` is when they were written. No call waits for the note.
+   * If it is lost, it is made again at the next use after a restart or a day.
    */
   function noteUse(tenant: string, at: number, names: () => readonly string[]): void {
-    // A row that was written on a clock that was ahead may be old.
+    // The row may be old although its time is in the future: the clock may have been ahead when it was written.
     if (Math.abs(store.now() - at) < DAY_MS) return
     const fresh = [...new Set(names())].filter((name) => !noted.has(JSON.stringify([tenant, name])))
     if (fresh.length === 0) return
@@ -90,7 +93,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       .catch((err: unknown) => log?.warn({ err }, 'the use of old numbers could not be noted'))
   }
 
-  /** Returns the bearers of a name, also in another case of its letters if one thing alone is called so. */
+  /** Returns the bearers of a name. Another case of the name counts if only one thing is called that. */
   async function bearersOf(tenant: string, value: string): Promise<readonly NameWithBearer[]> {
     const rows = await store.named(tenant, value)
     if (rows.length === 0) return rows
@@ -107,7 +110,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs)
   }
 
-  /** Returns what is known of a value, and adds the shipments that it may mean. */
+  /** Returns what is known about a value, and adds the shipments that it may mean. */
   async function knownName(
     tenant: string,
     value: string,
@@ -124,13 +127,13 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
       return { ...NOTHING_KNOWN, quote: id === undefined ? undefined : { id: thingKey(id), shipments: [] } }
     }
-    // A name in other letters counts only if it means one thing, and a booking without an outcome is one more.
+    // A name in another case counts only if it means one thing, and a booking without an outcome is one more thing.
     const [other] = rows
     const besides = other && other.name !== value ? await openBookingOf(tenant, [value], '', other.name) : undefined
     if (besides) return { ...NOTHING_KNOWN, openBooking: besides }
     const ofCaller = idsOf('caller')
     if (ofCaller.length > 0) {
-      // The newest quote got the name after these bookings: its shipment bears it as well.
+      // The newest quote got the name after these bookings, so its shipment bears the name as well.
       const newer = named && named === rows[0] ? await bookedFrom(tenant, named.id, shipments) : []
       return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
     }
@@ -153,7 +156,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
   }
 
-  /** Adds the quotes that had a name before the newest one, as far as another name of the call leads to them. */
+  /** Adds the quotes that had a name before the newest one, if another of the call's names leads to them. */
   async function addOlderQuotes(
     tenant: string,
     kind: Reference['kind'],
@@ -179,8 +182,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   }
 
   /**
-   * Returns the newest booking under one of these references, in any case of their letters, whose outcome is not known yet, and that
-   * may be of a VIN. One under `besides` does not count.
+   * Returns the newest booking under one of these references, in any case, whose outcome is not known yet and whose VIN may be `sentVin`.
+   * Bookings under `besides` do not count.
    */
   async function openBookingOf(
     tenant: string,
@@ -199,7 +202,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   }
 
   return {
-    /** Returns what a call means. Without a look, nothing is asked, and the meaning may be `ask` or `look`. */
+    /** Returns what a call means. Without a look, the service is not asked, and the meaning may be `ask` or `look`. */
     resolve: async (reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> => {
       const shipments: NotedShipments = new Map()
       const seen = new Map<string, SeenShipment>()
@@ -208,7 +211,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         if (!known.has(value)) known.set(value, await knownName(tenant, value, reference.kind, shipments))
       }
       const noteSeen = async ({ id, vehicles, state, ...one }: SeenShipment) => {
-        // The look has noted what it saw: a VIN that the vehicle no longer has is a former one by now.
+        // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
         const stored = await store.shipment(tenant, id)
         const spelled = [...shipments.keys()].find((known) => isSameThing(known, id)) ?? stored?.id ?? id
         shipments.set(spelled, {
@@ -225,13 +228,13 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       let hasOlderQuotes = false
       for (;;) {
         for (const [value, name] of known) {
-          // Nothing that stands is known by the name: it may be that of a booking in doubt.
+          // No standing shipment has this name, so it may belong to a booking in doubt.
           if (name.ofCaller.length > 0 && !name.openBooking && name.ofCaller.every((id) => shipments.get(id)?.isGone))
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
         if (resolution.is === 'no-such-vehicle') {
-          // The VIN may be that of a booking in doubt beside the shipments that are known.
+          // Besides the known shipments, a booking in doubt may have this VIN.
           const booking = await openBookingOf(tenant, valuesOf(reference.names), reference.vin)
           return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
         }
@@ -255,9 +258,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         }
       }
     },
-    /** Returns the quote of an id, with what is remembered of it. */
+    /** Returns the quote with an id, and what is remembered of it. */
     quote: quoteOf,
-    /** Returns the quote that a booking refers to by one of these values. */
+    /** Returns the quote that a booking refers to with one of these values. */
     quoteNamed: async (tenant: string, values: readonly string[]) => {
       for (const value of values) {
         const named = (await bearersOf(tenant, value)).find(({ kind }) => kind === 'quote')
@@ -268,12 +271,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       return undefined
     },
     shipment: store.shipment,
-    /** Returns the ids of the shipments that the service calls so. */
+    /** Returns the ids of the shipments to which the service gave this name. */
     idsNamed: async (tenant: string, number: string) =>
       (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
       ),
-    /** Returns the shipments that the caller calls by one of these names. */
+    /** Returns the shipments to which the caller gave one of these names. */
     shipmentsNamed,
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
@@ -281,16 +284,16 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const named = await shipmentsNamed(tenant, quote.names)
       return [...new Map([...own, ...named].map(({ id }) => [thingKey(id), id])).values()]
     },
-    /** Resolves when it is durable; only then may an answer depend on it. */
+    /** Resolves when the write is durable; only then may an answer depend on it. */
     write: store.put,
-    /** Records what a read or a reply has shown of a shipment, where it is news; `stored` is what this call has found of it. */
+    /** Records what a read or a reply has shown of a shipment, if that is new; `stored` is what this call found in the store. */
     noteShown: async (
       tenant: string,
       { id, body, vehicles, state }: SeenShipment,
       shownNames: readonly string[],
       stored?: StoredShipment,
     ) => {
-      // Neither ids nor names have line ends.
+      // Neither ids nor names contain line breaks.
       const shown = shownNames.join('\n')
       const place = `${id}\n${tenant}`
       const names: NewName[] = []
@@ -311,7 +314,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   }
 }
 
-/** Returns what is remembered of a quote; of its facts, none that are older than a time. */
+/** Returns what is remembered of a quote, without facts that are older than `oldest`. */
 export function rememberedQuote(id: string, quote?: Quote, oldest = 0): RememberedQuote {
   const { own = '', names = [], facts, price, approval = '', idsInApproval = [], at = 0 } = quote ?? {}
   return {
@@ -325,11 +328,11 @@ export function rememberedQuote(id: string, quote?: Quote, oldest = 0): Remember
   }
 }
 
-/** The most names whose use is remembered as noted. */
+/** How many names are remembered as noted. */
 const MOST_NOTED = 10_000
 
 const MOST_BORNE = 10_000
-/** Much shorter than names are kept. */
+/** Much less than the time that names are kept. */
 const BORNE_FOR_MS = 600_000
 
 const NOTHING_KNOWN: KnownName = {
@@ -349,7 +352,7 @@ type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipm
 export const lastVinsOf = (stored: StoredShipment | undefined): readonly string[] =>
   stored?.vehicles.map(({ vin }) => vin) ?? []
 
-/** Adds a shipment, and returns its id in the one spelling that this call compares. */
+/** Adds a shipment, and returns its id in the spelling that this call compares. */
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = isStoredAsGone(stored)
@@ -359,7 +362,7 @@ function note(shipments: NotedShipments, given: string, stored: StoredShipment |
   return id
 }
 
-/** Reports whether rows in any case of a name mean one thing of a kind, or are of one case. */
+/** Reports whether a name's rows, in any case, mean at most one thing of each kind, or all have the same case. */
 function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
   if (rows[0]?.name === value || new Set(rows.map(({ name }) => name)).size === 1) return true
   return (['quote', 'shipment'] as const).every((kind) => {
@@ -368,7 +371,7 @@ function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
   })
 }
 
-/** Returns what a read changes of a stored shipment; undefined if it shows what is stored. */
+/** Returns what a read changes in a stored shipment; undefined if it shows what is stored. */
 function changeOf(
   before: StoredShipment | undefined,
   vehicles: readonly Vehicle[] | undefined,
@@ -390,7 +393,7 @@ const isSame = (some: readonly Vehicle[], others: readonly Vehicle[]): boolean =
     return vin === other?.vin && year === other.year && make === other.make && model === other.model
   })
 
-/** Returns the former VINs of a shipment whose vehicles are others now. Of a shipment of one vehicle, it is known which vehicle had them. */
+/** Returns the former VINs of a shipment after its vehicles changed. If it has only one vehicle, it is known which vehicle had them. */
 export function formerVinsAfter(
   before: KnownVehicles | undefined,
   vehicles: readonly Vehicle[],
@@ -407,7 +410,7 @@ export function formerVinsAfter(
   return former
 }
 
-/** Returns the names of a shipment: those that its caller gave it, and the service's number. */
+/** Returns a shipment's names: those that its caller gave it, and the service's number. */
 export function namesOfShipment(
   tenant: string,
   id: string,

@@ -3,16 +3,15 @@ import { isNotKnown, serviceId } from '../../language/text/service-text.ts'
 import type { Vehicle } from '../../outside/store/store.ts'
 
 /*
- * Decides what a version-1 call means by the names and the VIN that it sends. Pure: what is known comes in, and what is still to be
- * found out comes back as `ask` or `look`; the caller finds it out and calls again. Reads, updates, cancellations, approvals, and
- * the dry run of each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small
- * worlds.
+ * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it gets what is known, and returns `ask` or `look` for
+ * what is still to be found out; the caller finds it out and calls again. Reads, updates, cancellations, approvals, and the dry run of each
+ * get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
  */
 
 /** A field that names something, and its value. */
 export type SentName = readonly [field: string, value: string]
 
-/** The use that a call makes of the thing that it names. */
+/** What a call does with the thing that it names. */
 export type NameUse = 'read' | 'update' | 'cancel'
 
 /** The vehicle that a call is about. */
@@ -20,40 +19,40 @@ interface VehicleReference {
   /** Upper case, without blanks; empty if none was sent. */
   readonly vin: string
   readonly use: NameUse
-  /** True if an update sends fields of a vehicle beside the VIN. */
+  /** True if an update sends fields of a vehicle besides the VIN. */
   readonly changesVehicle: boolean
 }
 
 /** The part of a call that says what it is about. */
 export interface Reference extends VehicleReference {
-  /** A quote for quote updates and approvals. */
+  /** `quote` for quote updates and approvals. */
   readonly kind: 'quote' | 'shipment'
   /** Never empty. */
   readonly names: readonly SentName[]
 }
 
-/** The knowledge of the value of one field. */
+/** What is known about one field's value. */
 export interface KnownName {
-  /** Ids of the shipments that the caller calls so, the newest first. */
+  /** Ids of the shipments to which the caller gave this name, newest first. */
   readonly ofCaller: readonly string[]
-  /** The newest quote of that name. */
+  /** The newest quote with this name. */
   readonly quote: NamedQuote | undefined
-  /** Quotes that had the name before, once names disagree: quotes share an order. */
+  /** Quotes that had the name before, because quotes share an order. Added only once names disagree. */
   readonly olderQuotes: readonly NamedQuote[]
-  /** Ids of the shipments that the service calls so, or whose id the value is. */
+  /** Ids of the shipments to which the service gave this name, or whose id the value is. */
   readonly ofService: readonly string[]
-  /** The id of the shipment that the service shows by that name, or null if it shows none; undefined before it is asked. */
+  /** The id of the shipment that the service shows for this name, or null if it shows none; undefined until it is asked. */
   readonly asked: string | null | undefined
-  /** True if the value may be asked for. */
+  /** True if the service may be asked for the value. */
   readonly mayAsk: boolean
-  /** The booking under that reference whose outcome is not known yet, where no shipment that stands is known by it. */
+  /** The booking under this reference whose outcome is not known yet, if no standing shipment has this name. */
   readonly openBooking: OpenBooking | undefined
 }
 
-/** A quote that the caller calls so. */
+/** A quote to which the caller gave this name. */
 interface NamedQuote {
   readonly id: string
-  /** The shipments that were booked or approved from it, the newest first. */
+  /** The shipments that were booked or approved from it, newest first. */
   readonly shipments: readonly string[]
 }
 
@@ -66,7 +65,7 @@ export interface OpenBooking {
 /** A shipment, as far as it is known. */
 export interface KnownShipment {
   readonly id: string
-  /** As a read of this call has shown them, none where it found nothing; undefined before a read. */
+  /** The vehicles that this call's read has shown, empty if it found nothing; undefined before a read. */
   readonly vehicles: readonly Vehicle[] | undefined
   readonly formerVins: Readonly<Record<string, string>>
   /**
@@ -74,7 +73,7 @@ export interface KnownShipment {
    * @default none
    */
   readonly lastVins?: readonly string[]
-  /** True if the service has last shown it as canceled, or as unknown. */
+  /** True if the service last showed it as canceled, or did not know it. */
   readonly isGone: boolean
 }
 
@@ -86,7 +85,7 @@ export type Resolution =
   | { readonly is: 'ask'; readonly values: readonly string[] }
   /** These shipments have to be read. */
   | { readonly is: 'look'; readonly ids: readonly string[] }
-  /** A booking of that reference is in doubt, and nothing else is known by it. */
+  /** A booking with this reference is in doubt, and nothing else has the name. */
   | { readonly is: 'in-doubt'; readonly booking: OpenBooking }
   | { readonly is: 'conflict'; readonly meanings: readonly Meaning[] }
   | { readonly is: 'unknown' }
@@ -96,34 +95,34 @@ export type Resolution =
 export interface ShipmentMeant {
   readonly is: 'shipment'
   readonly id: string
-  /** The field that named it, and whose name that was. */
+  /** The field that named it; `namedBy` tells whose name that was. */
   readonly field: string
   readonly namedBy: NamedBy
   /** How many shipments bear the name. */
   readonly bearers: number
-  /** Values that nobody knows. */
+  /** The values that neither the gateway nor the service knows. */
   readonly ignored: readonly SentName[]
 }
 
-/** Whose name a value is: the caller's own for the shipment or for its quote, or the service's. */
+/** Whose name a value is: the caller's for the shipment or for its quote, or the service's. */
 type NamedBy = 'caller' | 'quote' | 'service'
 
 /** The meaning of a field. */
 export interface Meaning {
   readonly field: string
   readonly ids: readonly string[]
-  /** What it means where another field means one of these alone. */
+  /** What the field also means if another field means one of these alone. */
   readonly olderIds?: readonly string[]
   readonly namedBy: NamedBy
 }
 
-/** The VIN, or the lack of one, chooses no vehicle: `several` is a conflict, `no-such-vehicle` is about something that is not there. */
+/** The VIN, or a missing one, chooses no vehicle: `several` is a conflict, `no-such-vehicle` is about something that is not there. */
 export interface VinMismatch {
   readonly is: 'several' | 'no-such-vehicle'
   readonly vins: readonly string[]
 }
 
-/** The most shipments of one name that are read to choose among them. */
+/** The most shipments with one name that are read to choose among them. */
 export const MOST_LOOKS = 10
 
 /** Returns the meaning of a call. */
@@ -150,16 +149,16 @@ export function resolve(
   const common = allOf(first).filter((id) => others.every((other) => allOf(other).includes(id)))
   if (first && common.length === 0) return { is: 'conflict', meanings }
   if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
-  // A booking in doubt may be the shipment that another field does not mean.
+  // The booking in doubt may be a shipment other than the one that another field means.
   if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
   const [id] = common
   if (!first || id === undefined) return { is: 'unknown' }
   const { field, namedBy } = meanings.find(({ namedBy: by }) => by === 'caller') ?? first
   if (reference.kind === 'quote') return { is: 'quote', id, field, ignored }
 
-  // An update of one shipment chooses the vehicle from its own read, which no other update can outdate.
+  // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
   const isChosenLater = common.length === 1 && (reference.vin === '' || reference.use === 'update')
-  // Of many, those that may have the VIN come first.
+  // If there are many, those that may have the VIN come first.
   const mayHave = (one: string) => hadVin(shipments.get(one), reference.vin)
   const inOrder = [...common.filter(mayHave), ...common.filter((one) => !mayHave(one))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
@@ -176,12 +175,12 @@ const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as con
 const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
   shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
 
-/** Returns all that a name may mean. */
+/** Returns everything that a name may mean. */
 const allOf = (meaning: Meaning | undefined): readonly string[] => [
   ...new Set([...(meaning?.ids ?? []), ...(meaning?.olderIds ?? [])]),
 ]
 
-/** Returns the things that a name means, in its best sense; undefined if it means nothing that is known. */
+/** Returns the things that a name means, by its strongest meaning; undefined if it means nothing known. */
 function meaningOf(
   { ofCaller, quote, olderQuotes, ofService, asked, openBooking }: KnownName,
   kind: Reference['kind'],
@@ -200,7 +199,7 @@ function meaningOf(
   return typeof asked === 'string' ? { ids: [asked], namedBy: 'service' } : undefined
 }
 
-/** Returns the shipments that bear a name: one that is gone does not while another one does. */
+/** Returns the shipments that bear a name. One that is gone does not while another one does. */
 function standing(ids: readonly string[], shipments: ReadonlyMap<string, KnownShipment>): readonly string[] {
   const live = ids.filter((id) => !shipments.get(id)?.isGone)
   return live.length > 0 ? live : ids.slice(0, 1)
@@ -212,13 +211,13 @@ export interface VehicleChoice {
   /** The index of the vehicle in the shipment. */
   readonly entry: number
   /**
-   * The relation of the sent VIN to the vehicle: its own, one that it had before and that is not written back, one that it gets in
-   * place of none or of another one, or none at all.
+   * How the sent VIN relates to the vehicle: its own, a former one that is not written back, a new one for a vehicle without a VIN, a
+   * changed one for a vehicle with another VIN, or none sent.
    */
   readonly vin: 'own' | 'former' | 'new' | 'changed' | 'none'
 }
 
-/** Chooses the vehicle of a call among the shipments that bear its name, the newest first; never empty. */
+/** Chooses a call's vehicle among the shipments that bear its name, newest first; never empty. */
 export function chooseVehicle(
   { vin, use, changesVehicle }: VehicleReference,
   candidates: readonly KnownShipment[],
@@ -232,7 +231,7 @@ export function chooseVehicle(
   }
   const [holder, ...more] = holdersOf(vin, candidates)
   if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
-  // Too many shipments to read them all: one that was not read may have the VIN.
+  // If there are too many shipments to read them all, one that was not read may have the VIN.
   const blanks = candidates.every(({ vehicles }) => vehicles) ? candidates.flatMap((one) => blankChoices(one, vin)) : []
   const [blank] = blanks
   const isOneShipment = new Set(blanks.map(({ shipment }) => shipment.id)).size === 1
@@ -245,14 +244,14 @@ export function chooseVehicle(
   return mismatch(use === 'read' ? 'no-such-vehicle' : 'several')
 }
 
-/** Reports whether a chosen vehicle can be used so. Version 1 cannot cancel one of several vehicles. */
+/** Reports whether a chosen vehicle can be used this way. Version 1 cannot cancel one of several vehicles. */
 const canUse = (use: NameUse, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
   use === 'read' || (others.length === 0 && (use !== 'cancel' || vehiclesOf(shipment).length < 2))
 
-/** Stands for the present VIN of a vehicle, where an update has sent a new one that no read has shown yet. */
+/** Stands for a vehicle's present VIN after an update has sent a new one that no read has shown yet. */
 export const SENT_VIN = '?'
 
-/** Returns the vehicles that have a VIN, else those that had it. */
+/** Returns the vehicles that have a VIN, or if there are none, those that had it. */
 function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly VehicleChoice[] {
   const owners = candidates.flatMap((shipment): readonly VehicleChoice[] => {
     const entry = vehiclesOf(shipment).findIndex((vehicle) => vehicle.vin === vin)
@@ -263,13 +262,13 @@ function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly 
     const now = shipment.formerVins[vin]
     if (now === undefined || now === SENT_VIN) return []
     const vehicles = vehiclesOf(shipment)
-    // Without an heir, only a vehicle that has lost its VIN can be the one that had it, not one that stood beside it.
+    // Without a successor, only a vehicle that has lost its VIN can be the one that had it, not one that was beside it.
     const entry = now !== '' || vehicles.length === 1 ? vehicles.findIndex((vehicle) => vehicle.vin === now) : -1
     return entry < 0 ? [] : [{ shipment, entry, vin: 'former' }]
   })
 }
 
-/** Returns the vehicles without a VIN; a shipment that shows no vehicles may have one, unless it last had others. */
+/** Returns the vehicles without a VIN. A shipment that shows no vehicles may have one, unless it last had other VINs. */
 function blankChoices(shipment: KnownShipment, sent: string): readonly VehicleChoice[] {
   const vehicles = vehiclesOf(shipment)
   const { lastVins = [], isGone } = shipment
@@ -287,12 +286,12 @@ const vinsOf = (shipment: KnownShipment): readonly string[] => {
   return vins.length > 0 ? vins : ['(none)']
 }
 
-/** Returns a VIN as it is compared; empty for none. */
+/** Returns a VIN in the form that is compared; empty for none. */
 export function vinKey(vin: string | undefined): string {
   return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
 }
 
-/** Returns the vehicles of a version-2 body, in the form in which vehicles are compared. */
+/** Returns a version-2 body's vehicles in the form that is compared. */
 export function vehiclesIn(body: Readonly<Draft>): readonly Vehicle[] {
   const { vehicles } = body
   if (!Array.isArray(vehicles)) return []
@@ -306,7 +305,7 @@ export function vehiclesIn(body: Readonly<Draft>): readonly Vehicle[] {
 
 const LONGEST_WORD = 64
 
-/** Returns a text of a vehicle without what people write in different ways: `E-450` and `e450` are one. */
+/** Returns one of a vehicle's texts without differences in spelling: `E-450` and `e450` are the same. */
 function comparable(vehicle: unknown, key: string): string {
   const text = serviceId(valueAt(vehicle, [key])) ?? ''
   return text

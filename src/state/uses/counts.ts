@@ -15,21 +15,21 @@ import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { oneAtATime, within } from '../../runtime/time.ts'
 
-/** The facts of an answered call that are counted. */
+/** What is counted of an answered call. */
 export interface CountedCall {
   readonly use: Use
-  /** Empty where it is not known. */
+  /** Empty if it is not known. */
   readonly action: string
-  /** `done`, `replayed` or the code of the error. */
+  /** `done`, `replayed` or the error's code. */
   readonly outcome: string
   readonly requestId: string
   readonly agent: string
-  /** The address, or the network, that the call came from. */
+  /** The address or network that the call came from. */
   readonly source: string
-  /** Of a version-1 call whose action is known. */
+  /** Set for a version-1 call whose action is known. */
   readonly request: { readonly compiled: CompiledAction; readonly fields: Fields } | undefined
   readonly notes: readonly Note[]
-  /** True if it made a booking at another price than that of its quote. */
+  /** True if it made a booking at a price other than its quote's. */
   readonly isOtherPrice: boolean
 }
 
@@ -39,17 +39,17 @@ export const REPLAYED = 'replayed'
 /** The action of a version-2 body on a version-1 path. */
 export const VERSION_2_BODY = 'version-2 body'
 
-/** How often counts are stored: a process that is killed loses the rest. */
+/** How often counts are stored; a process that is killed loses the rest. */
 export const STORE_EVERY_MS = 10_000
-/** So many tenants are stored before that, because each takes some kilobytes. */
+/** With this many tenants, counts are stored earlier, because each tenant takes some kilobytes. */
 const MANY_TENANTS = 1_000
-/** How long the end of a process waits for its last write. */
+/** How long a process that ends waits for its last write. */
 const LAST_WAIT_MS = 5_000
 
 /** Counts calls and stores the counts. */
 export type UseCounts = ReturnType<typeof openUseCounts>
 
-/** Starts to count calls. `instance` is the name of this process among those that share the store. */
+/** Starts counting calls. `instance` is this process's name among those that share the store. */
 export function openUseCounts({
   store,
   log,
@@ -68,7 +68,7 @@ export function openUseCounts({
   let no = 0
   let watched = -1
   let isFailing = false
-  /** The counts that are being stored, and the batch of them that is not, or not provably. */
+  /** The counts that are being stored, and the batch that is not stored yet, or not provably. */
   let round = counts.take()
   let unstored: CountBatch | undefined
 
@@ -82,12 +82,12 @@ export function openUseCounts({
   }
 
   async function storeAll(): Promise<void> {
-    // The rest of the last round goes first. A batch that was lost in an outage is sent again: the store ignores one that it has.
+    // The rest of the last round goes first. A batch that was lost in an outage is sent again; the store ignores one that it already has.
     for (const isNew of [false, true]) {
       if (isNew) round = counts.take()
       for (unstored ??= nextBatch(isNew); unstored; unstored = nextBatch(isNew)) {
         await store.addCounts(unstored).catch((error: unknown) => {
-          // A batch that the store refuses would keep all later ones waiting.
+          // A batch that the store refuses would hold up all later ones.
           if (!(error instanceof StoreDown)) unstored = undefined
           throw error
         })
@@ -102,7 +102,7 @@ export function openUseCounts({
         isFailing = false
       },
       (error: unknown) => {
-        // The first in a row. Counts are kept while the store is down; a batch that it refuses is lost.
+        // Logs only the first failure in a row. Counts are kept while the store is down; a batch that it refuses is lost.
         if (!isFailing) log.warn({ err: error }, 'the counts of calls could not be stored')
         isFailing = true
       },
@@ -123,14 +123,14 @@ export function openUseCounts({
 
 const dayOf = (at: number) => Math.floor(at / DAY_MS)
 
-/** Tenants with counts that are not stored yet; the calls of further ones are counted without a name. */
+/** The most tenants with counts that are not stored yet; calls of further ones are counted without a name. */
 const MOST_TENANTS = 10_000
-/** Names that callers chose and that are not stored yet, of all tenants together. */
+/** The most caller-chosen names that are not stored yet, for all tenants together. */
 const MOST_NAMES = 50_000
-/** A batch is made, sent to the thread that writes and written in one step: more would take megabytes in each. */
+/** A batch is made, sent to the writer thread and written in one step; more tenants would take megabytes in each. */
 const TENANTS_AT_ONCE = 50
 
-/** The tenant of calls whose caller has no name, such as those with a token of the service. */
+/** The tenant of calls whose caller has no name, such as those with one of the service's tokens. */
 export const NO_NAME = OTHER_NAMES
 
 interface TakenCounts {
@@ -139,8 +139,8 @@ interface TakenCounts {
 }
 
 /**
- * Counts calls in memory, on a clock in milliseconds since 1970. Its memory is bounded, whatever callers send. `onMany` is called with
- * each call while there are counts of many tenants.
+ * Counts calls in memory, by a clock in milliseconds since 1970. Its memory is bounded, whatever callers send. `onMany` is called with each
+ * call while there are counts of many tenants.
  */
 export function createCounts(now: () => number, onMany = () => {}) {
   let tallies = new Map<string, Tally>()
@@ -165,7 +165,7 @@ export function createCounts(now: () => number, onMany = () => {}) {
       tally.add(call, at, Math.floor(at / DAY_MS))
       if (tallies.size >= MANY_TENANTS) onMany()
     },
-    /** Returns the counts since the last call of this method, a few tenants at a time. */
+    /** Returns the counts since this was last called, a few tenants at a time. */
     take() {
       const taken = [...tallies]
       tallies = new Map()
@@ -185,7 +185,7 @@ function* batchesOf(taken: (readonly [string, Tally])[]): Generator<TakenCounts,
   }
 }
 
-/** Names that are waiting to be stored, beyond the limit of their kind: the store may know other ones already. */
+/** How many more names may wait to be stored than the limit of their kind: the store may know different ones. */
 const PENDING_FACTOR = 2
 
 type Counting<Count> = { -readonly [Member in Exclude<keyof Count, 'tenant'>]: Count[Member] }
@@ -199,10 +199,10 @@ interface Slots {
   lastAt: number
 }
 
-/** The counts of one tenant that are not stored yet. */
+/** One tenant's counts that are not stored yet. */
 type Tally = ReturnType<typeof createTally>
 
-/** Makes the counts of a tenant. A call costs a few look-ups and allocates nothing once its names are known. */
+/** Makes a tenant's counts. A call costs a few lookups and allocates nothing once its names are known. */
 function createTally(mayGrow: () => boolean) {
   const calls = new Map<string, CallCounting>()
   const named = new Map<string, Map<string, NameCounting>>()
@@ -288,26 +288,26 @@ function fieldCounts(tenant: string, compiled: CompiledAction, { sent, firstAt, 
   })
 }
 
-/** How many raw values are remembered with their short forms; strangers cannot make the tables grow. */
+/** How many raw values are remembered with their short forms, so that strangers cannot make the tables grow. */
 const MOST_REMEMBERED = 1_000
 
 const PRODUCT = /^([^\s/();,]+)(?:\/v?(\d{1,6}))?/
 const LONGEST_AGENT_CHARACTERS = 256
 
-/** Returns the product and the major version of a user agent, such as `curl/8`. */
+/** Returns a user agent's product and major version, such as `curl/8`. */
 const productOf = remembered((agent) => {
   const [, product = '', major] = PRODUCT.exec(agent.slice(0, LONGEST_AGENT_CHARACTERS).trim()) ?? []
   if (product === '') return 'none'
   return storableName(major === undefined ? product : `${product}/${major}`)
 })
 
-/** Returns the network of a source: the /24 of an IPv4 address; an IPv6 source is a /64 already. */
+/** Returns a source's network: the /24 of an IPv4 address; an IPv6 source is already a /64. */
 const networkOf = remembered((source) => {
   const lastDot = source.lastIndexOf('.')
   return lastDot === -1 ? source || 'unknown' : `${source.slice(0, lastDot)}.0/24`
 })
 
-/** Keeps the results of a pure function. */
+/** Remembers the results of a pure function. */
 function remembered(make: (text: string) => string): (text: string) => string {
   const known = new Map<string, string>()
   return (text) => {
@@ -326,7 +326,7 @@ const LONGEST_TENANT_CHARACTERS = 256
 /** Returns a name that a caller chose in a form that every store keeps. */
 const storableName = (name: string): string => storable(name, LONGEST_NAME_CHARACTERS)
 
-/** Returns the name of a tenant in a form that every store keeps. */
+/** Returns a tenant's name in a form that every store keeps. */
 const storableTenant = (name: string): string => storable(name, LONGEST_TENANT_CHARACTERS)
 
 function storable(text: string, limit: number): string {

@@ -9,29 +9,28 @@ import type { CallRecorder } from '../../runtime/record.ts'
 import type { Tracing } from '../../runtime/tracing.ts'
 import { DONE, REPLAYED, type UseCounts, VERSION_2_BODY } from './counts.ts'
 
-/** The readers of the record of a call at its end. */
+/** What reads a call's record at its end. */
 interface EndOfCallRooms {
   readonly config: Config
   readonly log: Logger
   readonly meters: Meters
   /** Counts the use of version 1 and 2. */
   readonly uses: UseCounts
-  /** Undefined without an SDK of OpenTelemetry. */
+  /** Undefined without an OpenTelemetry SDK. */
   readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
   readonly recorder: CallRecorder | undefined
 }
 
 /**
- * Makes the end of all calls, which reads the record of a call: for its one line in the log, the metrics, the counts of use and
- * its span. The line has nothing that may contain a secret: no body, credential or query; only that of a refused credential has
- * the client id.
+ * Makes the end of all calls. It reads a call's record for its one log line, the metrics, the counts of use and its span. The line contains
+ * nothing that may be secret: no body, credential or query. Only a call with a refused credential shows the client id.
  */
 export function createEndOfCall({ config, log, meters, uses, tracing, recorder }: EndOfCallRooms): EndCall {
   const { LOG_ADDRESSES: addresses } = config
-  // Tenants have series of their own only where the gateway verifies them.
+  // Tenants have their own series only if the gateway verifies them.
   const knowsTenants = config.TENANTS_FILE !== undefined
-  // A logger of pino keeps its destination under a symbol.
+  // A pino logger keeps its destination under a symbol.
   const destination = Reflect.get(log, pino.symbols.streamSym) as DestinationStream
   const isEnabled = log.isLevelEnabled('info')
   return (call, incoming, status) => {
@@ -44,7 +43,7 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
     const unknownFields = sorted?.fields.unknown.length ?? 0
     const agent = incoming.headers['user-agent']
     const ms = performance.now() - request.startedAt
-    // The service and the store may have worked for it at the same time.
+    // The service and the store may have worked for the call at the same time.
     const ownMs = Math.max(0, ms - serviceMs - storeMs)
     meters.calls.add(1, route, action, String(status), error ?? '', (knowsTenants && tenant) || '')
     const isOtherPrice = outcome.price !== undefined && !replayed
@@ -71,7 +70,7 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
         price: outcome.price,
         tenant: shown(tenant),
         unknown_fields: unknownFields || undefined,
-        // Each note once, as the name and the code: `PickupZip lossy`.
+        // Each note once, as its name and code: `PickupZip lossy`.
         notes: notes.length > 0 ? [...new Set(notes.map(({ name, code }) => `${name} ${code}`))] : undefined,
         error,
         source: addresses === 'all' || (isRefused && addresses === 'refused') ? source.address : undefined,
@@ -80,12 +79,12 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
       }
       if (cause !== undefined && !isRefused) log.error({ ...line, err: cause }, 'call failed')
       else if (isEnabled) {
-        // pino's own way through any object costs twice as much, for every call.
+        // pino's own generic serialization costs twice as much, for every call.
         const members = JSON.stringify(line).slice(1, -1)
         destination.write(`{"level":"info","time":${Date.now()},"name":"${NAME}",${members}${CALL_LINE_END}`)
       }
     }
-    // Nothing is stored for strangers, and what the gateway itself asks the service is no call.
+    // Nothing is stored for strangers, and the gateway's own requests are not calls.
     if (use !== undefined && acceptance?.isProven()) {
       uses.count(tenant ?? '', {
         use,

@@ -11,15 +11,15 @@ import { oneAtATime } from '../../runtime/time.ts'
 /** How a table is pruned. */
 interface PruneOptions {
   readonly olderThanMs: number
-  /** Counts, and deletes nothing. @default false */
+  /** Counts rows without deleting them. @default false */
   readonly dryRun?: boolean
-  /** Leaves the store to others for a time between two steps. */
+  /** Leaves the store to others between two steps. */
   readonly pause: (tookMs: number) => Promise<unknown>
-  /** Asked before each step. @default always */
+  /** Checked before each step. @default always */
   readonly mayGoOn?: () => boolean
 }
 
-/** Prunes a table step by step; returns how many rows went. */
+/** Prunes a table step by step; returns the number of pruned rows. */
 export async function pruneTable(
   store: Pruning,
   table: PrunedTable,
@@ -38,11 +38,11 @@ export async function pruneTable(
 
 const LOOK_EVERY_MS = 3_600_000
 const FINISHED_EVENT_DAYS = 30
-/** Between two steps: pruning takes less than a tenth of the store's time. */
+/** The pause between two steps: pruning takes less than a tenth of the store's time. */
 const PAUSE = { leastMs: 20, factor: 10 }
 const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events', 'counts']
 
-/** Deletes what is old, again and again. */
+/** Deletes old rows periodically. */
 export function openPruning({
   config,
   store,
@@ -62,7 +62,7 @@ export function openPruning({
     ALL_TABLES.map((table) => [table]),
   )
   const keptMs = (table: PrunedTable): number => {
-    // Every use of a quote checks its age, too.
+    // Every use of a quote also checks its age.
     if (table === 'facts') return config.QUOTE_MEMORY
     if (table === 'events') return FINISHED_EVENT_DAYS * DAY_MS
     return (table === 'counts' ? COUNTED_DAYS : config.BOOKING_DAYS) * DAY_MS
@@ -94,7 +94,7 @@ export function openPruning({
 
   return {
     metrics: [counter.metric, sizeGauge(store)],
-    /** Stops after the step that is under way. */
+    /** Stops after the current step. */
     async close(): Promise<void> {
       closing = true
       clearInterval(timer)
