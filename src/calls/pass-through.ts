@@ -142,7 +142,7 @@ async function mayFree(
   try {
     return await bookings.isBooked(tenant, id)
   } catch {
-    // What a success shows is recorded once the store is back. A reply that finds nothing may be about anything.
+    // A success is recorded once the store is back. A reply that finds nothing may be about anything.
     return isSuccess(status)
   }
 }

@@ -30,7 +30,7 @@ export interface Plan {
   readonly own: string | undefined
 }
 
-/** What a dry run says besides the plan, up to the point where only the service knows how the call continues. */
+/** The part of a dry run besides the plan, up to the point where only the service knows how the call continues. */
 export interface Outlook {
   /** The answer, if it is not the one to the example. */
   readonly answer?: Answer

@@ -60,7 +60,7 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return gatewayError('gateway-failed', {}, { cause: thrown })
 }
 
-/** What decides the shape of a call's error, as far as it is known. */
+/** The facts about a call that decide the shape of its error, as far as they are known. */
 interface ErrorPlace {
   readonly route: string
   /** The request target as it was sent. */

@@ -31,7 +31,9 @@ export interface Env {
 export interface Demands<Body, Caller> {
   /** The interface that the call uses, for the counts of calls; undefined for the gateway's own pages. */
   readonly use: Use | undefined
-  /** Who may call if no credential is needed: the gateway's own pages under its own names, the same under any host name, or anyone. */
+  /**
+   * The callers allowed if no credential is needed: the gateway's own pages under its own names, the same under any host name, or anyone.
+   */
   readonly from: 'own pages' | 'any host' | 'anywhere'
   /** `counted` calls are refused while too many are under way, and count as under way; `exempt` is for answers that cost nothing. */
   readonly admission: 'counted' | 'exempt'
@@ -53,7 +55,7 @@ export type Who<Body, Caller> = (incoming: IncomingMessage, call: Call) => (body
 /** Anyone may call without being identified. */
 const anybody: Who<unknown, undefined> = () => () => undefined
 
-/* Who calls, for each interface. Only these record a call's caller and count the call against the caller's limits. */
+/* The caller, for each interface. Only these record a call's caller and count the call against the caller's limits. */
 
 /** The caller of a version-1 call. */
 export const legacyCaller =

@@ -5,7 +5,7 @@ export interface Answer {
   readonly body: string | Buffer
 }
 
-/** Headers of one connection alone (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
+/** Headers of one connection only (RFC 9110, 7.6.1), and those that the gateway sets for the next one. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'expect',

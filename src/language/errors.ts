@@ -2,13 +2,16 @@ import type { Problem } from './mapping/fields.ts'
 import { type MessageName, type MessageValues, messageText } from './messages.ts'
 import { MESSAGE_LIMIT } from './text/service-text.ts'
 
-/** Whether the call booked or changed something. */
+/** The effect of the call: whether it booked or changed something. */
 type Effect = 'no' | 'unknown' | 'already' | 'in progress'
 
-/** Whether the same call can be sent again: now, after a wait, after a correction, or not. */
+/** The time at which the same call can be sent again: now, after a wait, after a correction, or not at all. */
 type Again = 'yes' | 'later' | 'corrected' | 'no'
 
-/** The meaning of an error for its caller: was anything booked or changed, is it safe to send the call again, the next step. */
+/**
+ * The meaning of an error for its caller: whether anything was booked or changed, whether it is safe to send the call again, and the next
+ * step.
+ */
 type Advice = readonly [done: Effect, again: Again, todo: string]
 
 const CREDENTIAL: Advice = ['no', 'corrected', 'Check the credential.']
@@ -22,7 +25,7 @@ function row(status: number, title: string, advice: Advice) {
   return { status, title, advice }
 }
 
-/** The table of errors: status, title and advice by code. Code matches on the code, never on a message. */
+/** The table of errors: status, title and advice by code. Programs match the code, never a message. */
 export const errorTable = {
   'path-unreadable': row(400, 'Malformed path', REQUEST),
   'body-unreadable': row(400, 'The body cannot be read', REQUEST),
@@ -104,21 +107,21 @@ const messageAdvice: Readonly<Partial<Record<MessageName, Advice>>> = {
   'service-silent/perhaps-done': READ_FIRST,
 }
 
-/** Returns the title of an error: a page or a verdict that is not there is no wrong path of a call. */
+/** Returns an error's title: a missing page or verdict is not a caller's wrong path. */
 export const titleOf = ({ code, about }: Pick<GatewayError, 'code' | 'about'>): string =>
   about === 'path-unknown/check' ? 'Nothing was checked' : errorTable[code].title
 
-/** Returns the anchor of a message in the reference of the errors. */
+/** Returns a message's anchor in the reference of errors. */
 export const anchorOf = (name: string): string => name.replace('/', '-')
 
-/** Returns what a message means to its caller; `docs/wire.md` and the reference show it. */
+/** Returns what a message means to its caller, as `docs/wire.md` and the reference show it. */
 export function adviceFor(name: MessageName): Advice {
   const [code = name] = name.split('/')
   // As in `gatewayError`.
   return messageAdvice[name] ?? errorTable[code as ErrorCode].advice
 }
 
-/** Errors of the gateway itself. A brownout and the end of version 1 are the operator's decision. */
+/** The gateway's own errors. A brownout and the end of version 1 are the operator's decision. */
 const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
   'gateway-failed',
   'overloaded',
@@ -127,7 +130,7 @@ const OWN_FAULTS: ReadonlySet<string> = new Set<ErrorCode>([
   'store-down',
 ])
 
-/** Returns who is at fault for an error; a code that the table does not have is a status of the service: `service-404`. */
+/** Returns who is at fault for an error. A code that is not in the table is a status of the service: `service-404`. */
 export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobody' {
   if (code === '' || code === 'brownout' || code === 'retired') return 'nobody'
   if (OWN_FAULTS.has(code)) return 'gateway'
@@ -135,15 +138,15 @@ export function faultOf(code: string): 'caller' | 'gateway' | 'service' | 'nobod
   return status >= 400 && status < 500 ? 'caller' : 'service'
 }
 
-/** The challenge of every 401 (RFC 7617): version-1 callers can send Basic authentication only. */
+/** The challenge of every 401 (RFC 7617): version-1 callers can only send Basic authentication. */
 export const CHALLENGE = { headers: { 'WWW-Authenticate': 'Basic realm="transload", charset="UTF-8"' } } as const
 
 interface ErrorDetails extends ErrorOptions {
   /** The name of the message. @default the code */
   readonly about?: string
-  /** The service's own status, where it is passed on instead of the table's. */
+  /** The service's own status, if that is passed on instead of the table's. */
   readonly status?: number
-  /** The status of the service's reply, where that is the cause. */
+  /** The status of the service's reply, if that is the cause. */
   readonly serviceStatus?: number | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly problems?: readonly Problem[]
@@ -154,7 +157,7 @@ interface ErrorDetails extends ErrorOptions {
   readonly mayHaveBooked?: boolean
 }
 
-/** An error that is answered to the caller. Anything else that is thrown is a fault of the gateway. */
+/** An error that the caller gets as an answer. Anything else that is thrown is the gateway's fault. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError'
   readonly code: ErrorCode
@@ -179,23 +182,23 @@ export class GatewayError extends Error {
   }
 }
 
-/** Of an error that passes in so many seconds, or at such a time. */
+/** Details of an error that will pass in this many seconds, or at this time. */
 export const retryAfter = (time: number | string) => ({ headers: { 'Retry-After': String(time) } })
 
 export const RETRY_SOON = retryAfter(5)
 
-/** Makes an error with a message of the table. */
+/** Makes an error with a message from the table. */
 export function gatewayError<Name extends MessageName>(
   name: Name,
   values: MessageValues<Name>,
   details: ErrorDetails = {},
 ): GatewayError {
   const [code = name] = name.split('/')
-  // The part of a name before its slash is a code, as the type of `messages` requires.
+  // The part of a name before the slash is a code, as the type of `messages` requires.
   return new GatewayError(code as ErrorCode, messageText(name, values), { about: name, ...details })
 }
 
-/** Returns an error of a call whose booking the service may have made, for this call or an earlier one. */
+/** Returns an error that says that the service may have made the booking, for this call or an earlier one. */
 export function perhapsBooked(error: GatewayError): GatewayError {
   const { code, about, message, status, serviceStatus, headers, problems } = error
   return new GatewayError(code, message, {
@@ -204,7 +207,7 @@ export function perhapsBooked(error: GatewayError): GatewayError {
   })
 }
 
-/** The error of a call with fields that cannot be translated, or of an update that asks for no change. */
+/** Makes the error of a call with fields that cannot be translated, or of an update that asks for no change. */
 export const untranslatable = (problems: readonly Problem[]): GatewayError =>
   problems.every(asksForNothing)
     ? gatewayError('untranslatable/blank', { problems: listed(problems.map(({ message }) => message)) }, { problems })

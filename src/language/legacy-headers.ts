@@ -3,23 +3,23 @@ import type { Answer } from './answer.ts'
 /** When version 1 was deprecated: 1 January 2026. */
 export const DEPRECATED_AT = Date.UTC(2026, 0, 1)
 
-/** The notice of the end of version 1 that a caller gets. */
+/** The notice about the end of version 1 that a caller gets. */
 export interface Deprecation {
   /** The headers of every reply on a legacy path. */
   readonly headers: Answer['headers']
-  /** When version 1 is announced to end. */
+  /** The announced end of version 1. */
   readonly sunset: Date | undefined
-  /** From when on every legacy call is refused. */
+  /** When every legacy call starts to be refused. */
   readonly retiredFrom: Date | undefined
   /** The address of the migration guide. */
   readonly guide: string | undefined
   /** The brownouts, in order and without overlap. */
   readonly windows: readonly BrownoutWindow[]
-  /** True if new bookings are refused in a brownout, too. */
+  /** True if brownouts also refuse new bookings. */
   readonly coversBookings: boolean
 }
 
-/** Makes the deprecation of a caller, with its headers: RFC 9745 (Deprecation), RFC 8594 (Sunset) and their links. */
+/** Makes a caller's deprecation with its headers: RFC 9745 (Deprecation), RFC 8594 (Sunset) and their links. */
 export function deprecationOf(notice: Omit<Deprecation, 'headers'>): Deprecation {
   const { sunset, guide } = notice
   const relations = ['deprecation', ...(sunset ? ['sunset'] : [])]
@@ -33,18 +33,18 @@ export function deprecationOf(notice: Omit<Deprecation, 'headers'>): Deprecation
   }
 }
 
-/** A time in which legacy calls are refused, in milliseconds since 1970: from `start`, and before `end`. */
+/** A time in which legacy calls are refused, in milliseconds since 1970: from `start` until just before `end`. */
 export interface BrownoutWindow {
   readonly start: number
   readonly end: number
 }
 
-/** Why legacy calls are refused at a moment: version 1 has ended, or a brownout spares at most bookings. */
+/** Why legacy calls are refused at a moment: version 1 has ended, or there is a brownout, which may spare bookings. */
 type Closure =
   | { readonly kind: 'retired'; readonly since: Date }
   | { readonly kind: 'brownout'; readonly window: BrownoutWindow }
 
-/** Decides if legacy calls are refused at a moment. */
+/** Decides whether legacy calls are refused at a moment. */
 export function closureAt({ retiredFrom, windows }: Deprecation, now: number): Closure | undefined {
   if (retiredFrom && retiredFrom.getTime() <= now) return { kind: 'retired', since: retiredFrom }
   const window = windows.length === 0 ? undefined : windowAt(windows, now)
@@ -53,7 +53,7 @@ export function closureAt({ retiredFrom, windows }: Deprecation, now: number): C
 
 const HOUR_MS = 3_600_000
 const DAYS_BETWEEN_STEPS = 7
-/** The lengths of a ladder's windows, which begin a week apart at the same time of day. */
+/** The lengths of a ladder's windows, which start a week apart at the same time of day. */
 const LADDER_HOURS = [1, 1, 4, 4, 8, 8, 24, 24]
 
 export function windowFrom(start: LocalTime, lengthMs: number): BrownoutWindow {
@@ -78,7 +78,7 @@ export function windowsToCome(windows: readonly BrownoutWindow[], now: number): 
 
 /** A date and a time of day on the clocks of a time zone. */
 interface LocalTime {
-  /** The fields of the clock as if it showed UTC, in milliseconds since 1970. */
+  /** The clock's fields as if it showed UTC, in milliseconds since 1970. */
   readonly clock: number
   readonly zone: Zone
 }
@@ -90,7 +90,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 const LOCAL_TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d)?(?:(Z)|([+-])(\d\d):(\d\d)|\[([\w/+-]+)\])$/
 const HOUR_MINUTES = 60
-/** No place on earth is further from UTC. */
+/** No time zone is further from UTC. */
 const MAX_OFFSET_MINUTES = 14 * HOUR_MINUTES
 
 /**
@@ -101,7 +101,7 @@ export function parseLocalTime(text: string): LocalTime | undefined {
   const [, day = '', time = '', seconds = ':00', utc, sign, hours, minutes, name] = LOCAL_TIME.exec(text) ?? []
   const written = `${day}T${time}${seconds}`
   const clock = Date.parse(`${written}.000Z`)
-  // `Date.parse` reads 29 February of any year, and 24:00.
+  // `Date.parse` accepts 29 February in any year, and 24:00.
   if (Number.isNaN(clock) || new Date(clock).toISOString() !== `${written}.000Z`) return undefined
   if (name !== undefined) return isZone(name) ? { clock, zone: name } : undefined
   const offset = utc ? 0 : (sign === '-' ? -1 : 1) * (Number(hours) * HOUR_MINUTES + Number(minutes))
@@ -109,14 +109,14 @@ export function parseLocalTime(text: string): LocalTime | undefined {
   return { clock, zone: offset }
 }
 
-/** Returns the same time of day some days later. */
+/** Returns the same time of day, some days later. */
 function daysLater({ clock, zone }: LocalTime, days: number): LocalTime {
   return { clock: clock + days * DAY_MS, zone }
 }
 
 /**
- * Returns the moment at which clocks show a local time, in milliseconds since 1970: the first one where they show it
- * twice. A time that they skip counts from before the change, and is as much later.
+ * Returns the moment at which clocks show a local time, in milliseconds since 1970; the first one if they show it twice. A time that they
+ * skip is counted from before the change, and so comes that much later.
  */
 export function momentOf({ clock, zone }: LocalTime): number {
   if (typeof zone === 'number') return clock - zone * MINUTE_MS
@@ -136,7 +136,7 @@ function isZone(name: string): boolean {
 
 /** Returns how far the clocks of a zone are ahead of UTC at a moment, in milliseconds. */
 function offsetAt(timeZone: string, moment: number): number {
-  // Every build of Node knows English; `Date.parse` reads it in years of five digits, too.
+  // Every build of Node knows English, and `Date.parse` reads this format even in five-digit years.
   const shown = new Date(moment).toLocaleString('en-US', { timeZone, hourCycle: 'h23' })
   return Date.parse(`${shown} UTC`) - Math.floor(moment / 1000) * 1000
 }

@@ -1,11 +1,11 @@
 import type { ErrorCode } from './errors.ts'
 
-/** Stands in messages for `SUPPORT_CONTACT`, where that is not set. */
+/** Stands for `SUPPORT_CONTACT` in messages if that is not set. */
 export const SUPPORT = 'the operator of this gateway'
 
 /**
- * The messages of errors, by code; where a code has several, `/` and a word follow it. `{name}` is filled in by
- * `gatewayError`, and `{serviceSays}` is the service's own message where its reply holds one. `docs/wire.md` shows them all.
+ * Error messages by code; if a code has several, `/` and a word follow it. `gatewayError` fills in `{name}`. `{serviceSays}` is the
+ * service's own message, if its reply has one. `docs/wire.md` shows them all.
  */
 export const messages = {
   'path-unreadable':
@@ -169,12 +169,12 @@ export type MessageValues<Name extends MessageName> = Readonly<
   Record<Placeholders<(typeof messages)[Name]>, string | number>
 >
 
-/** Returns a message of the table with its values filled in. */
+/** Returns a message from the table with its values filled in. */
 export function messageText<Name extends MessageName>(name: Name, values: MessageValues<Name>): string {
   const filling = new Map<string, string | number>(Object.entries(values))
   return messages[name].replace(/\{(\w+)\}/g, (_, placeholder: string) => String(filling.get(placeholder) ?? ''))
 }
 
-/** Returns the service's own message for `{serviceSays}`; empty where its reply holds none. */
+/** Returns the service's own message for `{serviceSays}`; empty if its reply has none. */
 export const serviceSays = (message: string | undefined): string =>
   message === undefined ? '' : ` The service says: ${message}`

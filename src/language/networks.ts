@@ -16,7 +16,7 @@ function parsed(text: string) {
   const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN
   if (!(prefix <= most)) return undefined
   const plain = plainAddress(address)
-  // A network that holds only IPv4 addresses is one of IPv4.
+  // A network that contains only IPv4 addresses is an IPv4 network.
   if (plain !== address && prefix >= MAPPED_BITS)
     return { address: plain, family: 'ipv4', prefix: prefix - MAPPED_BITS } as const
   return { address, family, prefix }
@@ -27,7 +27,7 @@ const MAPPED_BITS = 96
 /** Reports whether a text is a network or an address. */
 export const isNetwork = (text: string): boolean => parsed(text) !== undefined
 
-/** Compiles networks; each must be one. */
+/** Compiles networks; each text must be one. */
 export function compileNetworks(networks: readonly string[]): Networks {
   const compiled = networks.flatMap((text) => {
     const network = parsed(text)
@@ -59,7 +59,7 @@ export function plainNetwork(network: string): string {
   return known ? networkAround(known.address, known.prefix) : network
 }
 
-/** Returns the network of so many bits around an address. */
+/** Returns the network with this many bits around an address. */
 export function networkAround(address: string, bits: number): string {
   const isOf6 = isIP(address) === 6
   const size = isOf6 ? 16 : 8
@@ -86,7 +86,7 @@ function groupsOf(address: string): readonly number[] {
 
 const GROUPS = 8
 
-/** A dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
+/** Returns an address in its plain form: a dual-stack server reports IPv4 addresses as IPv4-mapped IPv6. */
 export function plainAddress(address = ''): string {
   return address.startsWith('::') ? address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i, '') : address
 }

@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 /** The key of a `whsec_…` secret. */
 export type SigningKey = Buffer
 
-/** A delivery that is to be signed. */
+/** A delivery to be signed. */
 interface SignedDelivery {
   readonly id: string
   /** In whole seconds since 1970. */
@@ -15,7 +15,7 @@ interface SignedDelivery {
   readonly body: string | Buffer
 }
 
-/** The headers of a signed delivery, by their names in lower case. */
+/** The headers of a signed delivery, by lower-case name. */
 type SignatureHeaders = Readonly<Record<'webhook-id' | 'webhook-timestamp' | 'webhook-signature', string>>
 
 /** The headers of a delivery as they were received. */
@@ -28,21 +28,21 @@ const SECRET = /^whsec_([A-Za-z0-9+/]+={0,2})$/
 const LEAST_KEY_BYTES = 24
 const MOST_KEY_BYTES = 64
 
-/** How far the timestamp of a delivery may differ from the receiver's clock. */
+/** How far a delivery's timestamp may differ from the receiver's clock. */
 const TOLERANCE_SECONDS = 300
 const VERSION = 'v1'
 const TIMESTAMP = /^\d{1,12}$/
 const ID_LIMIT_CHARACTERS = 256
-/** More signatures than any change-over of secrets needs; the others of a delivery are not compared. */
+/** More signatures than any change of secrets needs; a delivery's further ones are not compared. */
 const MOST_SIGNATURES = 16
 
-/** Decodes a `whsec_…` secret; undefined unless it is one, with a key of 24 to 64 bytes. */
+/** Decodes a `whsec_…` secret; undefined if it is not one with a key of 24 to 64 bytes. */
 export function signingKey(secret: string): SigningKey | undefined {
   const key = Buffer.from(SECRET.exec(secret)?.[1] ?? '', 'base64')
   return key.length >= LEAST_KEY_BYTES && key.length <= MOST_KEY_BYTES ? key : undefined
 }
 
-/** Signs a delivery with every key: the receiver may have any of them. */
+/** Signs a delivery with every key, because the receiver may have any of them. */
 export function signatureHeaders(keys: readonly SigningKey[], signed: SignedDelivery): SignatureHeaders {
   return {
     'webhook-id': signed.id,
@@ -68,7 +68,7 @@ export function verifySignature(
   if (ageSeconds > TOLERANCE_SECONDS) return 'too-old'
   if (ageSeconds < -TOLERANCE_SECONDS) return 'too-new'
   const received = signaturesIn(signatures)
-  // The digits as they were received, because the sender signed them.
+  // The digits as received, because the sender signed them.
   const expected = keys.map((key) => digest(key, { id, timestamp, body }))
   const isMatch = expected.some((right) =>
     received.some((one) => one.length === right.length && timingSafeEqual(one, right)),
@@ -80,7 +80,7 @@ function digest(key: SigningKey, { id, timestamp, body }: SignedDelivery): Buffe
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
 }
 
-/** Returns the signatures of the version that is understood; others are of schemes to come, or asymmetric. */
+/** Returns the signatures with the known version; others belong to future schemes, or are asymmetric. */
 function signaturesIn(header: string): readonly Buffer[] {
   return header
     .split(' ', MOST_SIGNATURES)

@@ -97,7 +97,7 @@ interface CallWaits {
   storeMs: number
 }
 
-/** What is known of a caller that decides what is counted and the shape of errors. */
+/** The facts about a caller that decide what is counted and the shape of errors. */
 export interface CallerFacts {
   readonly tenant: string | undefined
   /** The service's verdict on the caller's credential. */

@@ -30,7 +30,7 @@ const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** Even masked values tell something about callers. */
 const OWNER_ONLY = 0o600
 
-/** What decides which values a mask leaves unchanged. */
+/** The sources of the values that a mask leaves unchanged. */
 interface KeptBy {
   readonly catalog: Catalog
   readonly LOOKUPS_FILE?: Config['LOOKUPS_FILE']

@@ -113,7 +113,7 @@ export function clientCredentials(rooms: CallerRooms): Credentials {
     share.hold(leave)
     // A version-1 call may have proven the credential.
     const isProven = () => account.acceptance.isProven() || provenCaller(header) !== undefined
-    // What an approval means for bookings is noted before it is sent, and nothing is noted for a stranger.
+    // An approval's meaning for bookings is noted before it is sent, and nothing is noted for a stranger.
     if (caller && version2Call(method, url)?.verb === 'approve' && !isProven()) await ask()?.catch(() => undefined)
     return passThroughWith(header, { ...account, acceptance: { ...account.acceptance, isProven } }, leave)
   }

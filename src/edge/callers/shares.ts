@@ -122,7 +122,7 @@ interface Caller {
   readonly usage: Usage
 }
 
-/** What a request, a connection or an answer has taken. It gives all of it back when it leaves. */
+/** The resources that a request, a connection or an answer holds. It gives all of them back when it leaves. */
 class Holding implements Share {
   readonly source: Source
   readonly #gate: Gate

@@ -3,15 +3,15 @@ import type { SecureContextOptions } from 'node:tls'
 import type { Environment } from './config.ts'
 import { contentOf } from './watch-files.ts'
 
-/** OpenSSL 3 accepts old versions of TLS, and the short keys of their time, only at its lowest security level. */
+/** OpenSSL 3 accepts old TLS versions, and the short keys of their time, only at its lowest security level. */
 export const OLD_CIPHERS = 'DEFAULT@SECLEVEL=0'
 
-/** Returns the errors in the files of certificates and keys. The schema reports the files that cannot be read. */
+/** Returns the errors in certificate and key files. The schema reports files that cannot be read. */
 export function certificateErrors(set: Environment): string[] {
   return [...authorityErrors(set['V2_CA_FILE']), ...pairErrors(set)]
 }
 
-/** Node loads the certificates that it can parse and silently ignores the rest of the file. */
+/** Reports what Node would not: it loads the certificates that it can parse and silently ignores the rest of the file. */
 function authorityErrors(path: string | undefined): string[] {
   const authorities = contentOf(path)
   if (authorities === undefined) return []
@@ -46,10 +46,10 @@ function pairErrors({ TLS_CERT_FILE, TLS_KEY_FILE, TLS_MIN_VERSION = '' }: Envir
   return [`TLS_KEY_FILE names ${TLS_KEY_FILE}, whose key does not match the certificate of TLS_CERT_FILE`]
 }
 
-/** Returns the reason why TLS rejects certificates and keys, without quoting the files. */
+/** Returns why TLS rejects certificates and keys, without quoting the files. */
 function refusalOf(options: SecureContextOptions): string[] {
   try {
-    // Loaded when needed: it takes 20 ms, and most gateways have no certificate of their own.
+    // Loaded when needed: it takes 20 ms, and most gateways have no certificate.
     process.getBuiltinModule('node:tls').createSecureContext(options)
     return []
   } catch (error) {

@@ -33,10 +33,10 @@ import {
   yesOrNo,
 } from './values.ts'
 
-/** Where the store is if nothing says otherwise. */
+/** The default place of the store. */
 export const DEFAULT_STORE = 'sqlite:./data/transload.db'
 
-/** Every variable by the heading under which the documentation has it, with its default as an operator writes it. */
+/** Every variable, by its heading in the documentation, with its default as an operator writes it. */
 const sections = {
   'The service': {
     V2_BASE_URL: z
@@ -267,19 +267,19 @@ const schema = z.object({
 /** The checked configuration, frozen. */
 export type Config = Readonly<z.output<typeof schema>>
 
-/** Keeps, in a configuration and its copies, the variables that it was read from. */
+/** The key under which a configuration and its copies keep the variables that they were read from. */
 const GIVEN = Symbol('variables')
 
-/** The variables of a configuration with the texts they are set to. */
+/** A configuration's variables and the texts that they are set to. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The names of all variables. */
 export const configNames = Object.keys(schema.shape)
 
-/** Options of reading the configuration. */
+/** Options for reading the configuration. */
 interface ConfigOptions {
   /**
-   * Checks certificates and keys. A command beside a gateway that still uses its old ones turns this off.
+   * Checks certificates and keys. A command that runs beside a gateway with its old ones turns this off.
    * @default true
    */
   readonly certificates?: boolean
@@ -298,7 +298,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env, { certificates 
   return Object.freeze({ ...parsed.data, [GIVEN]: set })
 }
 
-/** Reads the variables that are valid, even if others are not, in order to check the files that they name, too. */
+/** Reads the valid variables, even if others are invalid, so that the files that they name can be checked, too. */
 export function readValidVariables(
   names: readonly (keyof Config)[],
   env: NodeJS.ProcessEnv = process.env,
@@ -315,15 +315,15 @@ function variablesSet(env: NodeJS.ProcessEnv): Environment {
   return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value.trim() !== ''))
 }
 
-/** A variable as it is in effect. */
+/** A variable's effective value. */
 interface EffectiveVariable {
   readonly name: string
-  /** As an operator writes it, without secrets; undefined if the variable is not set and has no default. */
+  /** The value as an operator writes it, without secrets; undefined if the variable is not set and has no default. */
   readonly value: string | undefined
   readonly from: 'environment' | 'default' | 'nowhere'
 }
 
-/** Returns every variable of the configuration with its value and where that is from; secrets are masked. */
+/** Returns every variable with its value and where that comes from; secrets are masked. */
 export function effectiveVariables(source: Config | NodeJS.ProcessEnv): readonly EffectiveVariable[] {
   const set = isRead(source) ? source[GIVEN] : variablesSet(source as NodeJS.ProcessEnv)
   return Object.entries(schema.shape).map(([name, type]) => {
@@ -336,13 +336,13 @@ export function effectiveVariables(source: Config | NodeJS.ProcessEnv): readonly
 
 const isRead = (source: object): source is { readonly [GIVEN]: Environment } => GIVEN in source
 
-/** The settings that nearly every gateway sets, or looks at. */
+/** The settings that nearly every operator sets or looks at. */
 const START_HERE = [
   ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
   ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
 ]
 
-/** A variable for people. */
+/** A variable as people read it. */
 interface VariableText {
   readonly name: string
   readonly text: string
@@ -350,7 +350,7 @@ interface VariableText {
   readonly value: string | undefined
 }
 
-/** Returns every variable with its text and its default, by headings: what to start with, and then what is rarely needed. */
+/** Returns every variable with its text and default, by headings: first what to start with, then what is rarely needed. */
 export function configTexts(): ReadonlyMap<string, readonly VariableText[]> {
   const all = Object.entries(sections).flatMap(([title, variables]) =>
     Object.entries(variables).map(([name, type]: [string, z.ZodType]) => {
@@ -362,7 +362,7 @@ export function configTexts(): ReadonlyMap<string, readonly VariableText[]> {
   return Map.groupBy([...first, ...all.filter(({ name }) => !START_HERE.includes(name))], ({ title }) => title)
 }
 
-/** Returns the default of a variable, as an operator writes it. */
+/** Returns a variable's default as an operator writes it. */
 function defaultOf(type: z.ZodType): string | undefined {
   return type instanceof z.ZodDefault || type instanceof z.ZodPrefault ? String(type.def.defaultValue) : undefined
 }
@@ -377,7 +377,7 @@ function masked(name: string, value: string): string {
     .replace(/([?&][^=&#]*password[^=&#]*=)[^&#]*/gi, `$1${MASK}`)
 }
 
-/** Variables that are set together or not at all. */
+/** Variables that must be set together or not at all. */
 const PAIRS = [
   ['V2_CLIENT_ID', 'V2_CLIENT_SECRET'],
   ['WEBHOOK_CLIENT_ID', 'WEBHOOK_CLIENT_SECRET'],
@@ -385,7 +385,7 @@ const PAIRS = [
 ] as const
 
 const CLIENT_MODE_ONLY = 'remove WEBHOOK_CLIENT_ID, which serves client mode only'
-/** Variables of which one is set at most, with what to do. */
+/** Variables of which at most one may be set, with what to do. */
 const APART = [
   ['TENANTS_FILE', 'V2_CLIENT_ID', 'remove one, because each tenant has a client id of its own'],
   // A secret that opens nothing would hide a mistake.
@@ -410,7 +410,7 @@ const COMPARED = [
 ]
 const DAY_MS = 86_400_000
 
-/** Returns the errors of variables that contradict each other, of those that are set and those that are valid. */
+/** Returns the errors of variables that contradict each other, among the set ones and the valid ones. */
 function contradictions(set: Environment, valid: Partial<Config>): readonly string[] {
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, QUOTE_MEMORY, BOOKING_DAYS, BODY_LIMIT_BYTES, BODIES_LIMIT_BYTES } = valid
   const has = (name: string) => set[name] !== undefined
@@ -445,12 +445,12 @@ function contradictions(set: Environment, valid: Partial<Config>): readonly stri
         .slice(i + 1)
         .map(([other, its]) => [isSame(path, its), `${name} and ${other} name the same file; choose two`] as const),
     ),
-    // A port of 0 is any free one, or turns the admin listener off.
+    // Port 0 means any free port, or turns the admin listener off.
     [
       !!PORT && PORT === ADMIN_PORT && HOST !== undefined && ADMIN_HOST !== undefined && overlap(HOST, ADMIN_HOST),
       `PORT and ADMIN_PORT are both ${PORT}; choose different ports`,
     ],
-    // Pruning deletes a quote with its unused numbers, however long its memory is configured.
+    // Pruning deletes a quote together with its unused numbers, however long its memory is.
     [
       QUOTE_MEMORY !== undefined && BOOKING_DAYS !== undefined && QUOTE_MEMORY > BOOKING_DAYS * DAY_MS,
       `QUOTE_MEMORY is longer than BOOKING_DAYS, which is ${BOOKING_DAYS}; keep bookings at least as long as quotes`,

@@ -1,4 +1,4 @@
-/** An invalid configuration or mapping: all its errors, one line each. */
+/** All errors of an invalid configuration or mapping, one line each. */
 export class ConfigErrors extends Error {
   override readonly name = 'ConfigErrors'
   readonly errors: readonly string[]

@@ -8,7 +8,7 @@ type JsonFile = { readonly content: unknown } | { readonly error: string }
 export function readJsonFile(path: string): JsonFile {
   let text: string
   try {
-    // Editors of Windows begin a file with this mark.
+    // Windows editors begin a file with this mark.
     text = readFileSync(path, 'utf8').replace(/^\ufeff/, '')
   } catch (error) {
     return { error: `cannot be read (${errorCodeOf(error)})` }
@@ -22,7 +22,7 @@ export function readJsonFile(path: string): JsonFile {
   }
 }
 
-/** Returns the code of an error of the system, such as ENOENT. */
+/** Returns the code of a system error, such as ENOENT. */
 export const errorCodeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : String(error)
 

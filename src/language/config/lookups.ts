@@ -4,7 +4,7 @@ import { issueText, readJsonFile } from './json-file.ts'
 /** The vehicle types of version 2. */
 export const VEHICLE_TYPES = ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'] as const
 
-/** A phrase that means another type would send requests that the service refuses. */
+/** Checked, because a phrase with any other type would send requests that the service rejects. */
 const vehicleType = z.enum(VEHICLE_TYPES, `is no vehicle type of version 2; the types are ${VEHICLE_TYPES.join(', ')}`)
 
 const lookups = z.strictObject({

@@ -2,7 +2,7 @@ import type { ClientConfig } from 'pg'
 import { parse, toClientConfig } from 'pg-connection-string'
 import { AddressError, messageOf } from './store-address.ts'
 
-/** The server to which `STORE_URL` leads. */
+/** The server that `STORE_URL` leads to. */
 export interface Server {
   /** Its host and port, for messages. */
   readonly place: string
@@ -17,16 +17,16 @@ interface PostgresAddress {
 }
 
 const DEFAULT_PORT = 5432
-/** All before the parameters, the host and port in it, and the parameters. */
+/** Groups: everything before the parameters, the host and port in that, and the parameters. */
 const FORM = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?([^/?#]*)[^?#]*)(?:\?([^#]*))?$/i
 
-/** Reads an address as libpq does, but of one host. */
+/** Reads an address like libpq, but with only one host. */
 export function readAddress(url: string): PostgresAddress {
   const [, start, authority = '', query = ''] = FORM.exec(url) ?? []
   if (start === undefined)
     throw new AddressError('is not a PostgreSQL address; write postgres://user:password@host/name')
   const parameters = new URLSearchParams(query)
-  // A choice among servers would have to tell an old primary from its successor.
+  // A choice among servers would have to distinguish an old primary from its successor.
   if (`${authority}${parameters.get('host') ?? ''}`.includes(',')) {
     throw new AddressError('names several hosts; write one address that moves to the server that takes writes')
   }
@@ -40,7 +40,7 @@ export function readAddress(url: string): PostgresAddress {
 /* Encryption */
 
 const MODES: ReadonlySet<string | null> = new Set([null, 'disable', 'require', 'verify-ca', 'verify-full'])
-/** The certificate authorities that come with Node, as libpq takes those of the system. */
+/** Stands for the certificate authorities that come with Node, as in libpq for the system's. */
 const SYSTEM = 'system'
 
 /** Checks the parameters of TLS; returns remarks. */
@@ -53,7 +53,7 @@ function checkTls(parameters: URLSearchParams): readonly string[] {
   }
   const root = parameters.get('sslrootcert')
   if (root === SYSTEM) parameters.delete('sslrootcert')
-  // With a public authority, anybody could get a certificate that passes.
+  // Anyone could get a certificate from a public authority, and it would pass.
   if (mode === 'verify-ca' && !parameters.has('sslrootcert')) {
     throw new AddressError('has sslmode=verify-ca without the file of an authority; add sslrootcert=FILE')
   }
@@ -64,7 +64,7 @@ function checkTls(parameters: URLSearchParams): readonly string[] {
   ]
 }
 
-/** Returns what the driver makes of an address. Its `sslmode` has the meaning of libpq only if it is asked to. */
+/** Returns what the driver makes of an address. Its `sslmode` has libpq's meaning only on request. */
 function connectionOf(connectionString: string): ClientConfig {
   try {
     return toClientConfig(parse(connectionString, { useLibpqCompat: true }))

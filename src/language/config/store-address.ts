@@ -1,7 +1,7 @@
-/** `STORE_URL` cannot be used. */
+/** Thrown if `STORE_URL` cannot be used. */
 export class AddressError extends Error {
   override readonly name = 'AddressError'
-  /** The message without the name of the variable. */
+  /** The message without the variable's name. */
   readonly mistake: string
 
   constructor(mistake: string) {
@@ -18,7 +18,7 @@ const ENGINES: ReadonlyMap<string, 'memory' | 'postgres' | 'file'> = new Map([
   ['file', 'file'],
 ])
 
-/** Returns the engine of the store at a URL; undefined for a scheme that none has. A URL without a scheme is a path. */
+/** Returns the engine for a store's URL; undefined for a scheme that no engine has. A URL without a scheme is a path. */
 export function engineOf(url: string) {
   const [, scheme = 'file'] = /^([a-z][a-z0-9+.-]+):/i.exec(url.trim()) ?? []
   return ENGINES.get(scheme.toLowerCase())
@@ -31,7 +31,7 @@ export function pathOf(url: string): string {
   return path
 }
 
-/** Returns the message of an error. A host with several addresses fails with one error for each, and an empty message around them. */
+/** Returns an error's message. A host with several addresses fails with one error for each, inside an error with an empty message. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ')
   return error instanceof Error ? error.message : String(error)

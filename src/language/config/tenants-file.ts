@@ -29,7 +29,7 @@ interface SecretHash {
 }
 
 const FORM = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
-/** The highest accepted cost. More expensive hashes would allow denial of service. */
+/** The highest accepted cost: more expensive hashes would allow denial of service. */
 const LIMITS = { costLog2: 17, block: 8, parallel: 4 } as const
 const COST_BITS_PER_BLOCK = 16
 
@@ -47,27 +47,27 @@ export function parseSecretHash(text: string): SecretHash | undefined {
 
 const isBetween = (value: number, most: number) => value >= 1 && value <= most
 
-/** Where a secret is; the tenants file holds none itself. */
+/** Where to find a secret: the tenants file itself holds none. */
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
   error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
 })
 
 type SecretRef = z.output<typeof secretRef>
 
-/** Reads a secret that may be declared; undefined without one, or if it cannot be read. */
+/** Reads a secret if one is declared; undefined if none is, or if it cannot be read. */
 function secretOf(ref: SecretRef | undefined, env: NodeJS.ProcessEnv): string | undefined {
   const fetched = ref && fetchSecret(ref, env)
   return fetched && 'secret' in fetched ? fetched.secret : undefined
 }
 
-/** Reads a secret from where the file points, or returns the error. */
+/** Reads a secret from the place that the file names, or returns the error. */
 function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret: string } | { readonly error: string } {
   if ('env' in ref) {
     const secret = env[ref.env]
     return secret ? { secret } : { error: `the environment variable ${shown(ref.env)} is not set` }
   }
   try {
-    // Editors of Windows begin a file with this mark.
+    // Windows editors begin a file with this mark.
     const secret = readFileSync(ref.file, 'utf8').replace(/^\ufeff|\r?\n$/g, '')
     return secret ? { secret } : { error: `the file ${shown(ref.file)} is empty` }
   } catch (error) {
@@ -75,7 +75,7 @@ function fetchSecret(ref: SecretRef, env: NodeJS.ProcessEnv): { readonly secret:
   }
 }
 
-/** Shows the name of a variable or a path, unless it may be the secret itself. */
+/** Shows a variable's name or a path, unless it may be the secret itself. */
 const shown = (name: string) => (/^(?:[A-Z][A-Z0-9_]*|\.{0,2}\/.*)$/.test(name) ? name : 'that it names')
 
 /** A secret that the gateway has made: 256 random bits need no slow hash. */
@@ -86,7 +86,7 @@ export const FAST_HASH = /^\$sha256\$([A-Za-z0-9+/]{43})$/
 const credential = z.strictObject({
   id: z
     .string()
-    // The pattern goes into the JSON Schema, and some validators lack Unicode classes.
+    // The pattern goes into the JSON Schema, and some validators do not support Unicode classes.
     .regex(/^[^:]+$/, 'must be a client id without a colon')
     .refine((id) => !/\p{Cc}/u.test(id), 'must be a client id without control characters'),
   secret_hash: z
@@ -180,7 +180,7 @@ export const tenantsSchema = z.strictObject({
   tenants: z.array(tenant).min(1, 'must have at least one tenant: "transload tenants add NAME" makes one'),
 })
 
-/** The readable parts of a tenant with errors: one error must not hide the others. */
+/** The readable parts of a tenant with errors, because one error must not hide the others. */
 const readable = z.object({
   name: tenant.shape.name.optional().catch(undefined),
   credentials: z.array(credential.nullable().catch(null)).default([]).catch([null]),
@@ -213,15 +213,15 @@ function secretsOf({ v2, webhook_secret, webhook_signing_secret, callback_secret
   ]
 }
 
-/** A declared tenant, with its secrets resolved from where the file points. */
+/** A declared tenant with its secrets. */
 export type Tenant = z.output<typeof tenant> & {
-  /** Of its credential at the service. */
+  /** The secret of its credential at the service. */
   readonly secret: string
-  /** In the paths of its events; empty if it receives none. */
+  /** The secrets in the paths of its events; empty if it receives none. */
   readonly webhookSecrets: readonly string[]
-  /** Of signed events; empty if events are not signed. */
+  /** The keys of signed events; empty if events are not signed. */
   readonly signingKeys: readonly SigningKey[]
-  /** How events are delivered to it; undefined if they are not. */
+  /** How events are delivered to it; undefined if none are. */
   readonly callback:
     | {
         readonly url: URL
@@ -232,14 +232,14 @@ export type Tenant = z.output<typeof tenant> & {
     | undefined
 }
 
-/** The mappings, as far as a tenants file depends on them. */
+/** The part of the mappings that a tenants file depends on. */
 interface Mappings {
   readonly synonymMistakes: (actions: Readonly<Record<string, string>>) => readonly string[]
 }
 
 /**
- * Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. A command beside a gateway, which alone may have the
- * secrets, gets those that are not there in `lacking`.
+ * Reads and checks a tenants file; throws `ConfigErrors` with all errors at once. A command that runs beside a gateway may not have the
+ * secrets; those that are missing are added to `lacking`.
  */
 export function readTenants(
   path: string,
@@ -282,12 +282,12 @@ export function readTenants(
   })
 }
 
-/** Reads the names of the tenants in a file, which may lack secrets that only the gateway has; throws `ConfigErrors`. */
+/** Reads the tenants' names from a file whose secrets may be available to the gateway only; throws `ConfigErrors`. */
 export function readTenantNames(path: string): readonly string[] {
   return readableIn(contentOf(path)).map(({ name }) => name)
 }
 
-/** Returns the files of secrets that a tenants file names; none of one that cannot be read. */
+/** Returns the secret files that a tenants file names; none if it cannot be read. */
 export function secretFilesOf(path: string): readonly string[] {
   const file = readJsonFile(path)
   const secrets = 'error' in file ? [] : readableIn(file.content).flatMap(secretsOf)
@@ -300,13 +300,13 @@ function contentOf(path: string): unknown {
   return file.content
 }
 
-/** Returns an error behind its place: `v2.base_url: must be …`. */
+/** Returns an error after its place: `v2.base_url: must be …`. */
 function placed(keys: readonly PropertyKey[], message: string): string {
   const place = keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')
   return place === '' ? message : `${place.slice(1)}: ${message}`
 }
 
-/** Returns the mistakes of a tenant by itself, beyond its shape. */
+/** Returns the mistakes within one tenant, beyond its shape. */
 function mistakesOf(
   declared: Readable,
   mappings: Mappings,
@@ -345,7 +345,7 @@ function mistakesOf(
   ]
 }
 
-/** Returns the mistake of a secret that cannot be read, or does not serve its purpose. */
+/** Returns the mistake of a secret that cannot be read or does not serve its purpose. */
 function secretMistake(
   { place, ref, type }: ReturnType<typeof secretsOf>[number],
   env: NodeJS.ProcessEnv,
@@ -370,7 +370,7 @@ function isEncoded(text: string): boolean {
   }
 }
 
-/** Returns the mistakes of values that several tenants, or several credentials, have. */
+/** Returns the mistakes of values that several tenants or several credentials share. */
 function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): readonly string[] {
   const ids = tenants.map(({ credentials }) => credentials.flatMap((one) => one?.id ?? []))
   const hashes = tenants.flatMap(({ credentials }) => credentials.flatMap((one) => one?.secret_hash ?? []))

@@ -8,13 +8,13 @@ import { readAddress } from './postgres-address.ts'
 import { AddressError, engineOf, pathOf } from './store-address.ts'
 
 /*
- * The types of values in the environment and in the tenants file. No error repeats its value unless it says so, because
- * it may hold a secret.
+ * The types of values in the environment and in the tenants file. No error repeats its value unless it says so, because the value may be a
+ * secret.
  */
 
 /**
- * A value that `read` makes of a text; undefined is a mistake, which the message names behind the name of the variable. `fail` names
- * another one.
+ * A value that `read` makes from a text. If it returns undefined, the error is the variable's name and `message`; `fail` reports another
+ * message.
  */
 const value = <T>(read: (text: string, fail: (message: string) => undefined) => T | undefined, message: string) =>
   z.string().transform((text, ctx): T => {
@@ -43,7 +43,7 @@ export const wholeNumber = (least: number, most: number) =>
 export const port = wholeNumber(0, 65_535)
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-/** The longest duration. Sums of a time and a much longer one are no whole numbers of milliseconds any more. */
+/** The longest duration: with a much longer one, a time plus a duration would no longer be a whole number of milliseconds. */
 const LONGEST_DAYS = 36_500
 
 /** A number of milliseconds, at most a day. */
@@ -73,7 +73,7 @@ export const day = z
   )
   .transform((text) => new Date(text))
 
-/** The day on which version 1 ends. RFC 9745 does not allow one before the deprecation. */
+/** The day on which version 1 ends. RFC 9745 does not allow a day before the deprecation. */
 export const sunset = day.refine(
   (end) => end.getTime() >= DEPRECATED_AT,
   'must not be before 2026-01-01, when version 1 was deprecated (RFC 9745)',
@@ -111,9 +111,9 @@ export const brownouts = value((text, fail): readonly BrownoutWindow[] | undefin
   return windows.length > 0 ? windows : undefined
 }, BROWNOUTS_FORM)
 
-/** Returns the windows of an entry; undefined for one that cannot be read. */
+/** Returns an entry's windows; undefined if it cannot be read. */
 function windowsOf(entry: string): readonly BrownoutWindow[] | undefined {
-  // The name of a zone may contain a slash.
+  // A zone's name may contain a slash.
   const slash = entry.lastIndexOf('/')
   const start = parseLocalTime(entry.slice(0, slash))
   const length = entry.slice(slash + 1)
@@ -124,7 +124,7 @@ function windowsOf(entry: string): readonly BrownoutWindow[] | undefined {
   return fits ? [windowFrom(start, ms)] : undefined
 }
 
-/** Returns true if two hosts use the same port. Names are compared literally; nothing is resolved. */
+/** Reports whether two hosts would use the same port. Names are compared literally; nothing is resolved. */
 export function overlap(one: string, other: string): boolean {
   const [first, second] = [spelled(one), spelled(other)]
   const covers = (all: string, single: string) => all === '[::]' || (all === '0.0.0.0' && !single.startsWith('['))
@@ -137,7 +137,7 @@ function spelled(text: string): string {
   return URL.canParse(authority) ? new URL(authority).hostname : text
 }
 
-/** The address of a listener, or a name of it. */
+/** A listener's address, or a name for it. */
 export const host = z
   .string()
   .refine(
@@ -162,7 +162,7 @@ export const webAddress = value((text) => {
   return url && /^https?:$/.test(url.protocol) ? url : undefined
 }, 'must be an http or https address')
 
-/** The address of the service: its origin, and the prefix of all its paths. */
+/** The service's address: its origin, and the prefix of all its paths. */
 export const serviceAddress = webAddress
   .refine(
     (url) => !(url.username || url.password || url.search || url.hash),
@@ -187,7 +187,7 @@ const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\
 const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
 
 const PATHS_FORM = 'must be a list of paths such as /,/quotes'
-/** A legacy path below these would hide calls that are passed through, or carry out a dry run. */
+/** A legacy path below these would hide calls that are passed through, or would carry out a dry run. */
 const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
 
 /** Path prefixes, without trailing slashes. */
@@ -202,7 +202,7 @@ export const basePaths = value((text, fail) => {
 /** Reports whether a status is in the list. */
 export type StatusSet = (status: number) => boolean
 
-/** Statuses of refusals, such as `4xx,503`: any other reply may be that to a booking that was made. */
+/** Statuses of refusals, such as `4xx,503`: with any other status, a booking may have been made. */
 export const statuses = value((text): StatusSet | undefined => {
   const entries = entriesOf(text)
   if (entries.length === 0 || !entries.every((entry) => /^[345](xx|\d\d)$/.test(entry))) return undefined
@@ -210,10 +210,10 @@ export const statuses = value((text): StatusSet | undefined => {
   return (status) => patterns.some((pattern) => String(status).startsWith(pattern))
 }, 'must be a list of statuses from 300 to 599 such as 4xx,503')
 
-/** Whom a caller should ask: short enough for every message. */
+/** The contact for callers, short enough for every message. */
 export const supportContact = z.string().trim().min(1).max(100, 'must be 100 characters at most')
 
-/** A value of version 2. Only its form is checked, because the service's lists grow. */
+/** A version-2 value. Only its form is checked, because the service's lists grow. */
 export const version2Word = z
   .string()
   .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
@@ -247,7 +247,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
   } catch {
-    // Node's permissions hide it.
+    // Node's permissions may hide the path.
     return false
   }
 }
@@ -267,7 +267,7 @@ export const storeAddress = value((sent, fail) => {
         throw error
       }
     case 'file':
-      // Without its colon, an address of PostgreSQL would be a path.
+      // Without its colon, a PostgreSQL address would be a path.
       if (/[:/]$|^postgres(?:ql)?\/\//i.test(text)) return undefined
       return isFolder(pathOf(text)) ? fail(NAMES_FOLDER) : sent
     default:
@@ -275,10 +275,10 @@ export const storeAddress = value((sent, fail) => {
   }
 }, 'must be a path, postgres://… or memory:')
 
-/** Only characters that every server on the way reads alike. */
+/** Only characters that every server on the way reads the same. */
 const PATH_SECRET = /^(?!\.+$)[A-Za-z0-9._~-]{16,256}$/
 
-/** Secrets in the paths of deliveries, several of them during a change-over. */
+/** Secrets in the paths of deliveries; there are several during a change of secrets. */
 export const pathSecrets = value((text): readonly string[] | undefined => {
   const secrets = text.split(',').map((entry) => entry.trim())
   return secrets.every((secret) => PATH_SECRET.test(secret)) ? secrets : undefined

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 
 /**
- * Calls back when files differ from what they were at the last look; the first one is this call, so it comes before the files
- * are used. Returns the function that stops it. It reads them again and again: files on mounted volumes change without an event, and
- * a look at their times would miss a change that comes before the first of them.
+ * Calls back when files differ from the last look. The first look is this call, so it comes before the files are used. Returns a function
+ * that stops watching. The files are read again each time: files on mounted volumes change without an event, and their modification times
+ * would miss a change that comes before the first look at them.
  */
 export function watchFiles(paths: () => readonly string[], intervalMs: number, onChange: () => void): () => void {
   let last = new Map(paths().map((path) => [path, contentOf(path)]))
@@ -17,7 +17,7 @@ export function watchFiles(paths: () => readonly string[], intervalMs: number, o
       await Promise.all(paths().map(async (path) => [path, await readFile(path).catch(() => undefined)] as const)),
     )
     isLooking = false
-    // A path that is new was read before this look, and may have changed since.
+    // A new path was read before this look, and may have changed since.
     const isSame = [...now].every(([path, content]) => {
       const before = last.get(path)
       return last.has(path) && (content && before ? content.equals(before) : content === before)
@@ -32,7 +32,7 @@ export function watchFiles(paths: () => readonly string[], intervalMs: number, o
   }
 }
 
-/** Returns the content of a file; undefined for one that cannot be read, or for none. */
+/** Returns a file's content; undefined if it cannot be read, or without a path. */
 export function contentOf(path: string | undefined): Buffer | undefined {
   try {
     return path === undefined ? undefined : readFileSync(path)

@@ -28,7 +28,7 @@ export interface Target {
   readonly namedBy: readonly string[]
 }
 
-/** The verb of an action: the gateway has one file for each verb, in `src/calls`. */
+/** An action's verb. The gateway has one file for each verb, in `src/calls`. */
 export const VERBS = ['quote', 'approve', 'book', 'read', 'update', 'cancel'] as const
 export type VerbName = (typeof VERBS)[number]
 
@@ -53,7 +53,7 @@ export interface Action {
     readonly path: string
   }
   readonly target?: Target
-  /** The fields that may name a remembered quote, where the action has no target. */
+  /** The fields that may name a remembered quote, if the action has no target. */
   readonly quoteNamedBy?: readonly string[]
   /** The fields whose values become names of the new quote or shipment. @default none */
   readonly givesNames?: readonly string[]

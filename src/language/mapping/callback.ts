@@ -4,16 +4,16 @@ import type { Explanation } from './request.ts'
 import type { Row, Settings } from './row.ts'
 import { placesOf } from './row-parts.ts'
 
-/** The flat form in which version-1 callers hear of an event of the service. */
+/** The flat form in which version-1 callers are told of one of the service's events. */
 export interface Callback {
   readonly kind: 'callback'
   readonly name: string
   readonly summary: string
-  /** The events that have this form; `any`: all that no other callback names. */
+  /** The events that have this form; `any` means all that no other callback names. */
   readonly events: readonly string[] | 'any'
-  /** Reply rows. Their places are those of `EventNotice`; a row of `changes` or `status` is left out where there is none. */
+  /** Reply rows. Their places are those of `EventNotice`. A row of `changes` or `status` is left out if the event has none. */
   readonly fields: readonly Row[]
-  /** An event of the service, for documentation, the dry run and the test of an endpoint. */
+  /** An example event, for documentation, the dry run and the test of an endpoint. */
   readonly example: ServiceEvent
 }
 
@@ -26,24 +26,24 @@ export interface ServiceEvent {
   readonly data?: unknown
 }
 
-/** The places that the rows of a callback read. */
+/** The places that a callback's rows read. */
 interface EventNotice {
   readonly event: string
   readonly event_date: string
   readonly shipment_id: string
-  /** The service's number of the shipment, or its id where that is not known. */
+  /** The service's number for the shipment, or its id if the number is not known. */
   readonly number: string
   /** The caller's own reference; empty if none is known. */
   readonly reference: string
-  /** The status that the event tells, or else a read of the shipment; undefined if neither does. */
+  /** The status from the event, otherwise from a read of the shipment; undefined if neither has one. */
   readonly status: string | undefined
-  /** The status that the event itself tells. */
+  /** The status from the event itself. */
   readonly told: string | undefined
   /** The new values of changed fields, at their version-2 places. */
   readonly changes: Draft
 }
 
-/** The caller's names for the shipment of an event. */
+/** The caller's names for an event's shipment. */
 export interface ShipmentNames {
   /** The caller's own number. */
   readonly own: string | undefined
@@ -51,7 +51,7 @@ export interface ShipmentNames {
   readonly number: string | undefined
   /** The caller's reference. */
   readonly reference: string | undefined
-  /** The status that a read of the shipment shows, for an event that tells none. */
+  /** The status from a read of the shipment, for an event without one. */
   readonly status?: string | undefined
 }
 
@@ -115,7 +115,7 @@ function noticeOf(
   statuses: Readonly<Record<string, string>>,
 ): EventNotice {
   const changes: Draft = {}
-  // Only declared places are read: the keys of an event are no paths.
+  // Only declared places are read: an event's keys are not paths.
   for (const path of changeable) {
     const value = newValueAt(data, path)
     if (value !== undefined) putAt(changes, placeOf(path), value)
@@ -125,7 +125,7 @@ function noticeOf(
   return { event, event_date, shipment_id, number: number ?? shipment_id, reference, status, told, changes }
 }
 
-/** Returns the status that an event tells, or implies by its name. */
+/** Returns the status that an event contains or that its name implies. */
 export function statusTold(
   { event, data }: { readonly event: string; readonly data?: unknown },
   statuses: Readonly<Record<string, string>>,
@@ -135,8 +135,8 @@ export function statusTold(
 }
 
 /**
- * Returns the new value at a version-2 place; undefined if it has not changed. The service names a changed field by its
- * dotted path; a changed list or object counts as one field.
+ * Returns the new value at a version-2 place; undefined if it has not changed. The service names a changed field by its dotted path. A
+ * changed list or object counts as one field.
  */
 function newValueAt(data: unknown, path: string): unknown {
   const place = placeOf(path)

@@ -19,7 +19,7 @@ export interface Endpoint {
   /** Returns the action that a call means; undefined if the path does not know the name. */
   readonly choose: (
     actionName: string | undefined,
-    /** More `ActionName`s of the caller's tenant: name → action. */
+    /** The additional `ActionName`s of the caller's tenant: name → action. */
     synonyms?: Readonly<Record<string, string>>,
   ) => CompiledAction | undefined
 }
@@ -27,12 +27,12 @@ export interface Endpoint {
 /** Every action, checked and compiled, by name and by legacy path. */
 export interface Catalog {
   readonly actions: ReadonlyMap<string, CompiledAction>
-  /** By path, in lower case without a closing slash. */
+  /** By path, in lower case without a trailing slash. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** The lookup tables by name, with the operator's phrases. */
   readonly tables: Tables
   readonly callbacks: readonly CompiledCallback[]
-  /** Returns the callback of an event; undefined if none has its form. */
+  /** Returns an event's callback; undefined if none covers it. */
   readonly callbackOf: (event: string) => CompiledCallback | undefined
   /** Reports whether an action documents this version-1 field, in any spelling. */
   readonly isVersion1: (name: string) => boolean
@@ -49,13 +49,13 @@ export interface CatalogOptions {
   readonly callbacks?: readonly Callback[]
 }
 
-/** Returns every mistake of the declarations. */
+/** Returns all mistakes in the declarations. */
 export function catalogMistakes(
   actions: readonly Action[],
   { tables, synonyms = {}, callbacks = [] }: CatalogOptions,
 ): readonly string[] {
   const known = { tables: new Set(tables.keys()), facts: rememberedFacts(actions) }
-  // Two actions with one name clash in every way; one mistake is enough.
+  // Two actions with one name clash in every way, and one mistake is enough.
   const distinct = [...new Map(actions.map((action) => [action.name, action])).values()]
   return [
     ...actions.flatMap((action) => mistakesOf(action, known)),
@@ -95,7 +95,7 @@ export function compileCatalog(
   }
 }
 
-/** Returns one key for all the ways to write an `ActionName`. */
+/** Returns the same key for all spellings of an `ActionName`. */
 export function actionKey(actionName: string): string {
   return actionName.toLowerCase().replace(/[\s_-]+/g, '')
 }
@@ -115,7 +115,7 @@ function endpointOf(
     ...Object.entries(synonyms).filter(([, name]) => named(name)),
   ]
   const byKey = new Map(names.map(([actionName, name]) => [actionKey(actionName), named(name)]))
-  // Callers repeat the path's own name, such as ConfirmBooking.
+  // Some callers repeat the path's own name, such as ConfirmBooking.
   const ownKey = actionKey(path.slice(path.lastIndexOf('/') + 1).replace(/\.php$/i, ''))
   if (actions.length === 1 && !byKey.has(ownKey)) byKey.set(ownKey, first)
   const any = actions.find(({ action }) => action.legacy.actionNames === 'any')
@@ -135,7 +135,7 @@ function endpointOf(
   }
 }
 
-/** Returns every legacy path once, as its first action writes it: paths match without regard to case. */
+/** Returns every legacy path once, as its first action spells it. Paths match without regard to case. */
 function pathsOf(actions: readonly Action[]): readonly string[] {
   const paths = new Map<string, string>()
   for (const path of actions.flatMap(({ legacy }) => legacy.paths)) {
@@ -174,7 +174,7 @@ function clashes(path: string, actions: readonly Action[], synonyms: Synonyms): 
   return mistakes
 }
 
-/** Returns the mistakes of actions that share a path and cannot. */
+/** Returns the mistakes of actions that cannot share their path. */
 function differences(path: string, actions: readonly Action[]): string[] {
   const names = actions.map(({ name }) => name).join(' and ')
   const mistakes: string[] = []

@@ -14,7 +14,7 @@ interface KnownNames {
 
 const BOTH_WAYS = ['move', 'split', 'join'] as const
 const SHOWN = [...BOTH_WAYS, 'callerNumber', 'fixed', 'choose', 'message'] as const
-/** The kinds of rows by the section of a declaration that has them. */
+/** The kinds of rows that each section of a declaration may have. */
 const KINDS: Readonly<Record<Section, readonly Row['kind'][]>> = {
   request: [...BOTH_WAYS, 'lookup', 'fromQuote', 'ref', 'v1Only', 'v2Only'],
   remember: [...BOTH_WAYS, 'v1Only'],
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<Section, readonly Row['kind'][]>> = {
   callback: SHOWN,
 }
 
-/** Returns every mistake of a declaration, each with the action and the row. */
+/** Returns all mistakes in a declaration, each with the action and the row. */
 export function mistakesOf(action: Action, known: KnownNames): readonly string[] {
   const remember = action.remember ?? []
   const request = [...action.request, ...remember]
@@ -39,7 +39,7 @@ export function mistakesOf(action: Action, known: KnownNames): readonly string[]
   ]
 }
 
-/** Returns every mistake of a callback, each with the row. */
+/** Returns all mistakes in a callback, each with the row. */
 export function callbackMistakes(callback: Callback): readonly string[] {
   const { fields } = callback
   return [...badRows(callback, 'callback', fields), ...coveredTwice(callback, 'callback', fields)]
@@ -87,7 +87,7 @@ function writtenTwice(action: Action, section: Section, rows: readonly Row[]): s
   )
 }
 
-/** Returns the places that the sentences of a message depend on. */
+/** Returns the places that a message's sentences depend on. */
 function quotedPlaces(row: Row): readonly string[] {
   if (row.kind !== 'message') return []
   return row.sentences.flatMap(({ text, when }) => [...(when ? [when.v2] : []), ...bracedIn(text)])

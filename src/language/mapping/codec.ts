@@ -6,38 +6,38 @@ export interface Remark {
   readonly loss?: string
   /** The assumption, such as a leading zero that the caller's system dropped. */
   readonly assumed?: string
-  /** The suspicious part of a value that is sent on all the same. */
+  /** The suspicious part of a value that is sent on anyway. */
   readonly warning?: string
 }
 
-/** What is said of a conversion. */
+/** The description of a conversion. */
 interface Rule {
   /** The rule's name in explanations, problems and docs. */
   readonly name: string
   /** One sentence for the mapping reference. */
   readonly summary: string
-  /** The end of the sentence `<field> …` for a text that cannot be read, such as `must be a US state`. */
+  /** The end of the sentence `<field> …` for unreadable text, such as `must be a US state`. */
   readonly problem?: string
-  /** Returns the remarks on decoding this string: its losses and assumptions. Only explained runs call it. */
+  /** Returns the remarks on decoding this string: losses and assumptions. Called only to explain a run. */
   readonly remark?: (before: string) => Remark | undefined
   /**
-   * Answers a value of the service that the codec does not know as it is: the service's lists grow.
+   * Answers a service value that the codec does not know unchanged, because the service's lists grow.
    * @default true
    */
   readonly passThroughUnknown?: boolean
-  /** The texts of version 1, where they are a list, and what each means. @default not listed */
+  /** The version-1 texts and what each means, if they are a list. @default not listed */
   readonly values?: Readonly<Record<string, string>>
 }
 
 /** A named two-way conversion between a version-1 string and a version-2 value. */
 export interface Codec<T = unknown> extends Rule {
-  /** Decodes version 1 to version 2. Returns a `Failed` for text that cannot be read, and a `LeftOut` for text that counts as absent. */
+  /** Decodes version 1 to version 2. Returns a `Failed` for unreadable text, and a `LeftOut` for text that counts as absent. */
   readonly decode: (text: string) => T | Failed | LeftOut
-  /** Encodes version 2 to version 1; returns a `Failed` for a value that is not of this codec. */
+  /** Encodes version 2 to version 1; returns a `Failed` for a value that is not one of this codec's. */
   readonly encode: (value: unknown) => string | Failed
 }
 
-/** Ends a conversion with a problem; the caller reads `<field> <problem>`, by default the codec's own. */
+/** Ends a conversion with a problem. The caller reads `<field> <problem>`, by default the codec's own. */
 export type Fail = (problem?: string) => never
 /** Ends a conversion without a value: the field counts as absent, and a dry run says why. */
 export type LeaveOut = (why: string) => never

@@ -18,17 +18,17 @@ import { fieldsOf, placesOf } from './row-parts.ts'
 export interface CompiledAction {
   readonly action: Action
   readonly fields: FieldIndex
-  /** By slot: the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
+  /** By slot: true if the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
   readonly hasPlace: readonly boolean[]
   /** The fields that are written to the service. */
   readonly written: readonly string[]
-  /** The place of each field that one row moves. */
+  /** The place of each field that a single row moves. */
   readonly movedTo: ReadonlyMap<string, string>
   /** The fields of a vehicle, without its VIN. */
   readonly vehicleFields: readonly string[]
   /** Translates version 1 to version 2. */
   readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
-  /** Returns the facts to remember. A value that cannot be read is left out: the call does not need it. */
+  /** Returns the facts to remember. An unreadable value is left out, because the call does not need it. */
   readonly remember: (
     fields: Fields,
     body: Draft,
@@ -37,11 +37,11 @@ export interface CompiledAction {
   ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
   /** Translates version 2 to version 1. */
   readonly reply: TranslateReply
-  /** Names the caller's fields in a message of the service. */
+  /** Puts the caller's fields into the service's message. */
   readonly nameFields: NameFields
   /** Merges the sent fields into the service's current state. */
   readonly overlay: Overlay
-  /** Finds what the sent fields change of it. */
+  /** Finds what the sent fields would change in it. */
   readonly compare: Compare
 }
 
@@ -75,7 +75,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     },
     remember: ({ values }, sent, settings, explanations) => {
       const { body, problems, notes } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
-      // The rows' codecs give strings and integers, and a quote's body is flat.
+      // The rows' codecs return strings and integers, and a quote's body is flat.
       const facts = body as KnownFacts
       const assumed = notes.flatMap(({ name, code }) => {
         const fact = rememberedAs.get(name)
@@ -95,28 +95,28 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   }
 }
 
-/** Returns the place of each field that a row moves; of several, that of the first row. */
+/** Returns the place of each field that a row moves; if several rows do, the first one's. */
 const movesOf = (rows: readonly Row[]): ReadonlyMap<string, string> =>
   new Map(rows.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse())
 
-/** The field that chooses the action: version 2 has a path for each. */
+/** The field that chooses the action. Version 2 has a path for each action instead. */
 export const ACTION_NAME = 'ActionName'
 
 const VEHICLE = 'vehicles[0].'
 const VIN = 'vehicles[0].vin'
 
-/** Replaces version-2 places in the service's text by the fields that the caller sent for them. */
+/** Replaces version-2 places in the service's text with the fields that the caller sent for them. */
 type NameFields = (text: string) => string
 
-/** A place as services write it: `pickup.zipcode`, `/vehicles/0/year`, `$.vehicles[0].year`, `pickup[zipcode]`. */
+/** A place as services may write it: `pickup.zipcode`, `/vehicles/0/year`, `$.vehicles[0].year`, `pickup[zipcode]`. */
 const PLACE = /(?<![\w./-])(?:\/|\$\.)?[a-z]\w*(?:[./]\w+|\[\w+\])*/gi
-/** A place of one plain word may be just a word: it counts only where a validation speaks of it. */
+/** A place of one plain word may be an ordinary word. It counts only where the text speaks of validation. */
 const PLAIN_WORD = /^[a-z]+$/i
 const BEFORE_PLACE = /(?:\b(?:invalid|missing|required|unknown|bad|field|parameter|property)\s+["'`]?|["'`])$/i
 const AFTER_PLACE =
   /^["'`]?(?:\s*:|\s+(?:must|should|cannot|may not|has to|required|missing|invalid)\b|\s+is\s+(?:an?\s|required|missing|invalid|not\s+(?:an?\s|valid|allowed|known|recognized)|unknown|malformed|empty|blank|too\s))/i
 
-/** Compiles the rows of a request into a function for the service's error messages: a caller knows only version 1. */
+/** Compiles a request's rows into a function for the service's error messages, because a caller knows only version 1. */
 function compileFieldNames(rows: readonly Row[]): NameFields {
   const fields = new Map<string, string>()
   for (const row of rows) {

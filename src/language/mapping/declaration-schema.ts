@@ -5,8 +5,8 @@ import type { Callback } from './callback.ts'
 import type { Fallback, QuoteFact, Row } from './row.ts'
 
 /*
- * The shape of a declaration. The compiler checks the built-in declarations; an operator's module is plain JavaScript, and a
- * mistake in it has to show at start, not at the first call.
+ * The shape of a declaration. The compiler checks the built-in declarations. An operator's module is plain JavaScript, and a mistake in it
+ * must show at the start, not at the first call.
  */
 
 const anyText = z.string('must be a string')
@@ -18,7 +18,7 @@ const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
 const byText = z.record(z.string(), anyText, 'must be an object of strings')
 const fn = z.custom((value) => typeof value === 'function', 'must be a function')
 
-/** An object of these keys and no other. */
+/** An object with these keys and no others. */
 const part = <T extends z.core.$ZodLooseShape>(shape: T, expected = 'must be an object') =>
   z.strictObject(shape, {
     error: (issue) =>
@@ -77,7 +77,7 @@ const rows = {
 const [first, ...others] = Object.entries(rows).map(([kind, members]) => part({ kind: z.literal(kind), ...members }))
 const row = z.discriminatedUnion(
   'kind',
-  // There are twelve.
+  // There are twelve kinds, so there is a first one.
   [first as NonNullable<typeof first>, ...others],
   {
     error: ({ input }) =>
@@ -132,7 +132,7 @@ const callbackDeclaration = part({
   example: part({ shipment_id: text, event: text, event_date: text, data: z.json().optional() }),
 })
 
-/** Returns the errors in the shape of a declaration, one line each; none if it is an action or a callback. */
+/** Returns the errors in a declaration's shape, one line each; none if it is an action or a callback. */
 export function shapeMistakes(candidate: unknown): readonly string[] {
   const parsed = (memberOf(candidate, 'kind') === 'callback' ? callbackDeclaration : declaration).safeParse(candidate)
   const name = memberOf(candidate, 'name')
@@ -142,7 +142,7 @@ export function shapeMistakes(candidate: unknown): readonly string[] {
   })
 }
 
-/** Reports whether a declaration has the shape of one. */
+/** Reports whether a value has the shape of a declaration. */
 export const isDeclaration = (candidate: unknown): candidate is Action | Callback =>
   shapeMistakes(candidate).length === 0
 

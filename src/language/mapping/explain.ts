@@ -20,11 +20,11 @@ export interface ExplainedRequest {
   readonly unused: readonly UnusedField[]
   readonly unknown: readonly string[]
   readonly problems: readonly Problem[]
-  /** The facts that a later booking gets, each with the field that it comes from. */
+  /** The facts for a later booking, each with the field that it comes from. */
   readonly remembered: readonly Explanation[]
 }
 
-/** Translates a request with the rows of a call, and explains every field that was sent. */
+/** Translates a request by a call's rows, and explains every sent field. */
 export function explainRequestTranslation(
   compiled: CompiledAction,
   fields: Fields,
@@ -78,7 +78,7 @@ interface ExplainedReply extends ReplyAccount {
   readonly missing: readonly string[]
 }
 
-/** Translates a reply with the rows of a call, and explains every leaf that the service sent. */
+/** Translates a reply by a call's rows, and explains every leaf that the service sent. */
 export function explainReplyTranslation(
   compiled: CompiledAction,
   body: unknown,
@@ -115,7 +115,7 @@ export function explainReplyTranslation(
   }
 }
 
-/** A message reads the places that its sentences mention, and no other row needs to cover them. */
+/** Adds the places that a message's sentences mention. The message reads them, so no other row needs to cover them. */
 function withMentioned({ action }: CompiledAction, explanation: Explanation, unread: readonly string[]): Explanation {
   const row = action.reply.find((candidate) => candidate.kind === 'message' && candidate.v1 === explanation.to)
   if (row?.kind !== 'message') return explanation
@@ -123,7 +123,7 @@ function withMentioned({ action }: CompiledAction, explanation: Explanation, unr
     ...bracedIn(text),
     ...(when && when.is !== 'several' ? [when.v2] : []),
   ])
-  // Of a list that is counted, the entries count, not what other rows leave out of each.
+  // If a list is counted, its entries count, but not what other rows leave out of them.
   const lists = row.sentences.flatMap(({ when }) => (when?.is === 'several' ? [when.v2] : []))
   const isLeftOut = (path: string) => action.reply.some((one) => one.kind === 'v2Only' && covers(one.v2, path))
   const isMentioned = (path: string) => {
@@ -138,11 +138,11 @@ export interface CallbackAccount {
   readonly fields: readonly Explanation[]
   /** Changed places that no row of the callback knows. */
   readonly unknown: readonly string[]
-  /** The number of changed places that were not looked at. */
+  /** The number of changed places that were not examined. */
   readonly more: number
 }
 
-/** Translates an event with the rows of a delivery, and explains every field. */
+/** Translates an event by a delivery's rows, and explains every field. */
 export function explainCallback(
   { callback, translate }: CompiledCallback,
   event: ServiceEvent,
@@ -153,7 +153,7 @@ export function explainCallback(
   const known = ['status', ...callback.fields.flatMap(changedPlaces)]
   const { data } = event
   const changed = typeof data === 'object' && data !== null ? Object.keys(data) : []
-  // An object or a list may change as one, and then its parts have rows.
+  // An object or a list may change as a whole, and then its parts have rows.
   const isKnown = (path: string) => known.some((place) => covers(place, path) || covers(path, place))
   const looked = changed.slice(0, MOST_ROWS)
   return { v1, fields, unknown: looked.filter((path) => !isKnown(path)), more: changed.length - looked.length }

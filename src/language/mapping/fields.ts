@@ -15,16 +15,16 @@ export interface Problem {
 export const NOT_FLAT = Symbol('not flat')
 /** A file where text belongs. */
 export const IS_FILE = Symbol('is file')
-/** The value of a field as it was sent; `null` if it was blank. */
+/** A field's value as it was sent; `null` if it was blank. */
 export type FieldValue = string | null | typeof NOT_FLAT | typeof IS_FILE
 export type Entry = readonly [name: string, value: FieldValue]
 
-/** The value of a field for the rows: text, nothing, or a value that is refused already. */
+/** A field's value for the rows: text, nothing, or a value that is already refused. */
 export type Value = string | undefined | typeof REFUSED
 /** Marks a field that was sent and cannot be used; a problem says why. */
 const REFUSED = Symbol('refused')
 
-/** The fields of an action, each with the slot of its value. */
+/** An action's fields, each with the slot of its value. */
 export interface FieldIndex {
   /** The documented names; a field's position is its slot. */
   readonly names: readonly string[]
@@ -40,24 +40,24 @@ export interface Fields {
   readonly blank: readonly number[]
   /** The sent names that the action does not know. */
   readonly unknown: readonly string[]
-  /** Those of them that were sent with a value, each once. */
+  /** Those of the unknown names that were sent with a value, each once. */
   readonly ignored: readonly string[]
   readonly problems: readonly Problem[]
 }
 
 export const VALUE_LIMIT_BYTES = 4096
-/** UTF-8 takes at most three bytes for each UTF-16 unit; shorter text needs no counting. */
+/** Shorter text needs no counting, because UTF-8 takes at most three bytes for each UTF-16 unit. */
 const SURELY_SHORT_CHARACTERS = VALUE_LIMIT_BYTES / 3
 
-/** Returns one key for all spellings of a field: PHP turns the closing period into `_`, others drop it. */
+/** Returns the same key for all spellings of a field: PHP turns the trailing period into `_`, and others drop it. */
 export function looseName(name: string): string {
   return name.toLowerCase().replace(/[._]$/, '')
 }
 
-/** Shorter names begin too many others. */
+/** Too many names begin with a shorter one. */
 const SHORTEST_BEGINNING = 4
 
-/** Returns the documented field that an unknown name may mean: one with a few other letters, or with more or fewer at its end. */
+/** Returns the documented field that an unknown name may mean: one that differs in a few letters, or is longer or shorter at the end. */
 export function meantField(name: string, fields: readonly string[]): string | undefined {
   if (name.length > LONGEST_TYPED) return undefined
   const typed = looseName(name)
@@ -71,7 +71,7 @@ export function meantField(name: string, fields: readonly string[]): string | un
   return shorter ?? (longer.length === 1 ? longer[0] : undefined)
 }
 
-/** The problems of a field before any rule reads it, by code; `docs/wire.md` shows them. */
+/** A field's problems before any rule reads it, by code; `docs/wire.md` shows them. */
 export const fieldProblems = {
   'not-flat': 'must be a single value, not an object or a list',
   'is-file': 'must be text, not a file',
@@ -127,10 +127,10 @@ export function isText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed()
 }
 
-/** The fields of a body as they were sent. */
+/** A body's fields as they were sent. */
 export interface FlatBody {
   readonly entries: readonly Entry[]
   readonly format: 'json' | 'form'
-  /** The whole decoded body, without byte order mark and surrounding blanks. */
+  /** The whole decoded body, without byte order mark or surrounding blanks. */
   readonly text: string
 }

@@ -2,10 +2,10 @@
 export interface LookupTable {
   /** Phrase → value. */
   readonly phrases: Readonly<Record<string, string>>
-  /** Returns the value of a whole text: any case, and a run of blanks, `_` and `-` is one blank. */
+  /** Returns the value for a whole text, in any case. A run of blanks, `_` and `-` counts as one blank. */
   readonly wholeValue: (text: string) => string | undefined
   /**
-   * Returns the value of the phrase that spans most words of a text, the leftmost of several.
+   * Returns the value of the phrase that covers the most words of a text; of equal ones, the leftmost.
    * `F-150` is one word; therefore `Crew Cab` wins in `F-150 Crew Cab`.
    */
   readonly phraseIn: (text: string) => string | undefined
@@ -26,15 +26,15 @@ const wordsOf = (text: string): string[][] =>
     .filter(({ length }) => length > 0)
 
 /**
- * Compiles tables of phrases into one; a later table wins over an earlier one.
+ * Compiles tables of phrases into one; later tables override earlier ones.
  *
  * @example
  * compileLookup(vehicleTypes, { 'BOX TRUCK': 'truck' }).phraseIn('2023 Ford E-450, Box Truck') // 'truck'
  */
 export function compileLookup(...tables: readonly Readonly<Record<string, string>>[]): LookupTable {
-  /** By the parts of the phrase, with blanks between them. */
+  /** By the phrase's parts, with blanks between them. */
   const values = new Map<string, string>()
-  /** The most parts of the phrases that begin with a part. */
+  /** How many parts the longest phrase that begins with a part has. */
   const most = new Map<string, number>()
   for (const table of tables) {
     const own = new Map<string, string>()

@@ -6,12 +6,12 @@ import { decode } from './request.ts'
 import type { Row, Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
-/** Merges the sent fields into the service's current body, in this entry of its lists; returns a new body. */
+/** Merges the sent fields into the service's current body, in the given entry of its lists; returns a new body. */
 export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
 
 /**
- * Compiles the merge of an update. Every part of the shipment keeps its id, because an update that names a part without
- * its id creates a second one. Places that only the service sets are left out.
+ * Compiles an update's merge. Every part of the shipment keeps its id, because an update that names a part without its id creates a second
+ * one. Places that only the service sets are left out.
  */
 export function compileOverlay(setByService: readonly string[]): Overlay {
   const unsendable = setByService.map(placeOf)
@@ -32,21 +32,21 @@ function copyOf(value: unknown): unknown {
   return copy
 }
 
-/** The fields of an update, against those that a read of the shipment shows. */
+/** An update's fields, compared with those that a read of the shipment shows. */
 export interface Changes {
-  /** The sent places, without those that stand there already. */
+  /** The sent places, without those whose value is already there. */
   readonly places: Draft
   /** The fields that differ. */
   readonly fields: readonly string[]
   /** The fields that were sent as a read shows them, even if they cannot be translated. */
   readonly standing: ReadonlySet<string>
-  /** The fields that were sent and mean nothing that can be written, such as a telephone number without digits. */
+  /** The sent fields that mean nothing that can be written, such as a phone number without digits. */
   readonly unused: readonly string[]
   /** Every field as a read shows it. */
   readonly shown: Readonly<Record<string, string>>
 }
 
-/** Compares what was sent with the entry of the service's current body; `textOf` returns a field as it was sent. */
+/** Compares what was sent with the given entry of the service's current body; `textOf` returns a field as it was sent. */
 export type Compare = (
   current: unknown,
   sent: Draft,
@@ -56,8 +56,8 @@ export type Compare = (
 ) => Changes
 
 /**
- * Compiles the comparison: a field that means what a read shows leaves the service's value as it is, because version 1 may show
- * less than the service has.
+ * Compiles the comparison. A field that means what a read shows leaves the service's value unchanged, because version 1 may show less than
+ * the service has.
  */
 export function compileCompare(rows: readonly Row[]): Compare {
   const shownRows = rows.filter((row) => row.kind === 'move' || row.kind === 'split')
@@ -95,7 +95,7 @@ export function compileCompare(rows: readonly Row[]): Compare {
   }
 }
 
-/** Returns the places of a row that keep their value although the field is another text than a read shows. */
+/** Returns the places of a row that keep their value although the field's text differs from what a read shows. */
 function keptPlaces(
   row: Extract<Row, { kind: 'move' | 'split' }>,
   text: string,
@@ -112,14 +112,15 @@ function keptPlaces(
     const now = shownText(scalarText(valueAt(body, placeOf(place))) ?? '', FIELD_LIMIT).trim()
     return { part, place, now, after: scalarText(valueAt(sent, placeOf(place))) }
   })
-  // The parts that are absent take the new text if a read then shows it; else those that the old text stood for, too.
+  // If filling in the absent parts is enough for a read to show the new text, only those take it. Otherwise the parts that the old text
+  // stood for take it, too.
   const filled = parts.flatMap(({ part, now, after }) => (now || after ? [[part, now || after]] : []))
   const isEnough = encoded(row.codec, Object.fromEntries(filled)) === text
   const stoodFor = (part: string) => (isStructure(meant) ? valueAt(meant, [part]) : undefined)
   return parts.filter(({ part, now }) => now && (isEnough || now !== stoodFor(part))).map(({ place }) => place)
 }
 
-/** Returns a body in which this entry of each list is the first. */
+/** Returns a body whose lists begin with the given entry. */
 function entryOf(current: unknown, entry: number): unknown {
   const members = Object.entries(asDraft(current))
   return Object.fromEntries(members.map(([name, value]) => [name, Array.isArray(value) ? value.slice(entry) : value]))
@@ -143,7 +144,7 @@ function merge(whole: Draft, sent: Draft, entry: number): void {
   }
 }
 
-/** Returns an object as it is, and an empty one for anything else: nothing can be merged into it. */
+/** Returns an object unchanged, and an empty one for anything else, because nothing can be merged into that. */
 function asDraft(value: unknown): Draft {
   return isObject(value) ? value : {}
 }

@@ -31,7 +31,7 @@ export function placeOf(path: string): Place {
   return place
 }
 
-/** Returns the value at a place of a body of any shape; undefined if there is none. */
+/** Returns the value at a place in a body of any shape; undefined if there is none. */
 export function valueAt(body: unknown, place: Place): unknown {
   let value = body
   for (const step of place) {
@@ -41,7 +41,7 @@ export function valueAt(body: unknown, place: Place): unknown {
   return value
 }
 
-/** Puts a value at a place of a body under construction, with the objects and lists that lead there. */
+/** Puts a value at a place in a body under construction, and adds the objects and lists that lead there. */
 export function putAt(body: Draft, place: Place, value: unknown): void {
   // Earlier rows put only objects and lists above a place.
   let holder = body as Record<string | number, unknown>
@@ -58,7 +58,7 @@ export function putAt(body: Draft, place: Place, value: unknown): void {
   holder[place[last] as string | number] = value
 }
 
-/** Removes the value at a place, in every entry of a list. */
+/** Removes the value at a place, in every entry of each list. */
 export function dropAt(holder: unknown, place: Place, at = 0): void {
   const step = place[at]
   if (typeof holder !== 'object' || holder === null || step === undefined) return
@@ -72,26 +72,26 @@ export function dropAt(holder: unknown, place: Place, at = 0): void {
   }
 }
 
-/** Explanations count further rows, and do not list them. */
+/** The most rows that an explanation lists; further ones are only counted. */
 export const MOST_ROWS = 1_000
-/** The most characters of all listed paths together: a path repeats the names of all levels above its leaf. */
+/** The most characters in all listed paths together, because a path repeats the names of all levels above its leaf. */
 const MOST_PATH_CHARACTERS = 64 * 1024
 
-/** The leaves of a body of any shape: those that an explanation lists, and the number of the others. */
+/** The leaves of a body of any shape: those that an explanation lists, and how many others there are. */
 interface ListedLeaves {
   readonly listed: readonly (readonly [path: string, value: unknown])[]
   readonly more: number
 }
 
 /**
- * Lists the leaves of a body, which somebody may have pasted; empty objects and lists are leaves. A path that is not listed is never
- * written as text.
+ * Lists the leaves of a body, which may be anything that someone pasted. Empty objects and lists are leaves. The path of a leaf that is not
+ * listed is never written as text.
  */
 export function listLeaves(body: unknown): ListedLeaves {
   const listed: (readonly [path: string, value: unknown])[] = []
   let more = 0
   let characters = 0
-  // No generator: each leaf of a deep body would pass through one of every level.
+  // Not a generator: each leaf of a deep body would pass through one per level.
   const visit = (value: unknown, path: string): void => {
     if (listed.length === MOST_ROWS) more += countLeaves(value)
     else if (Array.isArray(value) && value.length > 0) {
@@ -116,10 +116,10 @@ function countLeaves(value: unknown): number {
   return count || 1
 }
 
-/** Reports whether a path is this place or lies below it; an index in a declared place stands for every entry. */
+/** Reports whether a path is this place or is below it; an index in a declared place stands for every entry. */
 export const covers = (place: string, path: string): boolean => coveredBy(path)(place)
 
-/** Returns what tells whether a path is a place or lies below it. */
+/** Returns a function that reports whether a path is a given place or is below it. */
 export function coveredBy(path: string): (place: string) => boolean {
   const below = general(path)
   return (place) => {
@@ -128,7 +128,7 @@ export function coveredBy(path: string): (place: string) => boolean {
   }
 }
 
-/** A path ends there, or goes on with a part of what stands there. */
+/** After a place, a path ends or continues with a part of the value there. */
 const AFTER_PLACE: ReadonlySet<string | undefined> = new Set([undefined, '.', '['])
 
 const general = (text: string) => (text.includes('[') ? text.replace(/\[\d+\]/g, '[]') : text)

@@ -6,7 +6,7 @@ import type { Explanation, ValueOrigin } from './request.ts'
 import type { Row, Sentence, Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
-/** One run of an action's reply rows over one reply of the service. */
+/** One run of an action's reply rows over one of the service's replies. */
 interface ReplyRun {
   /** The service's body, parsed, of any shape. */
   readonly body: unknown
@@ -40,12 +40,12 @@ interface ReplyTranslation {
   readonly missing: readonly string[]
 }
 
-/** Translates a body of the service, of any shape. */
+/** Translates the service's body, whatever its shape. */
 export type TranslateReply = (body: unknown, context: ReplyContext) => ReplyTranslation
 
 /**
- * Compiles a reply's rows once. A row of a request runs backwards here. A row that may be absent is left out where the body has none of
- * its places.
+ * Compiles a reply's rows once. A request's row runs backwards here. A row that may be absent is left out if the body has none of its
+ * places.
  */
 export function compileReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean = () => false): TranslateReply {
   const steps = rows.flatMap((row) => {
@@ -65,8 +65,8 @@ export function compileReply(rows: readonly Row[], mayBeAbsent: (row: Row) => bo
 }
 
 /**
- * Returns a reply with the fields that are always set, in the order of the rows: an object that grows field by field is copied again
- * and again. A message may be absent, too, and ends the list.
+ * Returns a reply with the fields that are always set, in the order of the rows, because an object that grows field by field is copied
+ * again and again. A message may be absent, too, and ends the list.
  */
 function blankReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean): Readonly<Record<string, string>> {
   const blank: Record<string, string> = {}
@@ -74,7 +74,7 @@ function blankReply(rows: readonly Row[], mayBeAbsent: (row: Row) => boolean): R
     if (row.kind === 'message' || mayBeAbsent(row)) break
     for (const field of fieldsOf(row)) blank[field] = ''
   }
-  // V8 copies an object that was parsed as one block of memory.
+  // V8 copies a parsed object as one block of memory.
   return JSON.parse(JSON.stringify(blank))
 }
 
@@ -173,32 +173,32 @@ function absent(value: unknown): value is undefined | null {
   return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
 }
 
-/** Returns a scalar as text; blanks, and an object or a list in a scalar's place, become empty. */
+/** Returns a scalar as text; empty for blanks, and for an object or a list in its place. */
 function asText(value: unknown): string {
   return absent(value) ? '' : (scalarText(value) ?? '')
 }
 
-/** Returns a text of the service as the field may show it. */
+/** Returns the service's text as the field may show it. */
 function shown(v1: string, text: string): string {
   return shownText(text, v1 === 'Message' ? MESSAGE_LIMIT : FIELD_LIMIT)
 }
 
-/** Encodes a value. One that the codec does not know is answered as it is: the service's lists grow. */
+/** Encodes a value. A value that the codec does not know is answered unchanged, because the service's lists grow. */
 function encode(codec: Codec, value: unknown, strictly: boolean): string | undefined {
-  // A codec gets a number whose digits a double would change as its text.
+  // If a double would change a number's digits, the codec gets its text.
   const text = codec.encode(typeof value === 'object' ? (scalarText(value) ?? value) : value)
   if (!(text instanceof Failed)) return text
   return strictly || codec.passThroughUnknown === false ? undefined : asText(value)
 }
 
-/** Returns undefined for a value that is not of the codec. */
+/** Encodes a value; returns undefined for one that is not one of the codec's. */
 export function encoded(codec: Codec, value: unknown): string | undefined {
   const text = codec.encode(value)
   return text instanceof Failed ? undefined : text
 }
 
 const PLACEHOLDER = /\{([^}]+)\}/g
-/** The longest value that a sentence quotes: the rest of the message has to fit as well. */
+/** The longest value that a sentence quotes, because the rest of the message has to fit as well. */
 const QUOTED_LIMIT = 128
 
 function compileSentence({ text, when }: Sentence): (run: ReplyRun) => string | undefined {

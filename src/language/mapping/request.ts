@@ -18,13 +18,13 @@ export interface RequestContext {
 export interface RequestTranslation {
   readonly body: Draft
   readonly problems: Problem[]
-  /** The lost, assumed and suspicious parts of the translation. */
+  /** Notes on what the translation lost, assumed or found suspicious. */
   readonly notes: readonly Note[]
-  /** The places that the caller's fields fill, each before its value: without what a quote remembers, and without defaults. */
+  /** The places that the caller's fields fill, each before its value, without what a quote remembers and without defaults. */
   readonly sent: readonly unknown[]
 }
 
-/** Translates the values of fields, by their slots, into a body; adds to the problems that sorting the fields has found. */
+/** Translates field values, by slot, into a body; adds to the problems that sorting the fields has found. */
 type TranslateRequest = (
   values: readonly Value[],
   context: RequestContext,
@@ -32,7 +32,7 @@ type TranslateRequest = (
   problems: readonly Problem[],
 ) => RequestTranslation
 
-/** Compiles a request's rows, and the rules over several fields, once; a call then parses no paths. */
+/** Compiles a request's rows, and the rules over several fields, once, so that a call parses no paths. */
 export function compileRequest(
   rows: readonly Row[],
   requires: readonly Requirement[],
@@ -195,7 +195,7 @@ interface Target {
 
 const targetOf = (v2: string, rule: Target['rule']): Target => ({ v2, place: placeOf(v2), rule })
 
-/** Puts a value that the caller sent, and explains it. */
+/** Puts the caller's value in its place, and explains it. */
 function put(
   run: RequestRun,
   { v2, place, rule }: Target,
@@ -219,7 +219,7 @@ function put(
 /** One row of a request, compiled. */
 type RequestStep = (run: RequestRun) => void
 
-/** Returns the name of the first of these facts that the remembered quote has, and did not only assume. */
+/** Returns the name of the first of these facts that the remembered quote has and did not merely assume. */
 function factOf({ facts }: RequestRun, names: readonly string[]): string | undefined {
   if (!facts) return undefined
   for (const name of names) if (facts[name] !== undefined && !isAssumed(facts, name)) return name
@@ -242,7 +242,7 @@ const UNDECODED = Symbol('undecoded')
 /** The field was not sent, or its value counts as absent. */
 const ABSENT = Symbol('absent')
 
-/** Decodes the value of a field, and records the problems of a value that cannot be used. */
+/** Decodes a field's value, and records the problem of a value that cannot be used. */
 export function decode<T>(
   run: { readonly notes: Note[]; readonly problems: Problem[] },
   field: string,
@@ -286,7 +286,7 @@ const codecOf = (rows: readonly Row[], name: string): Codec | undefined => {
   return row?.kind === 'move' ? row.codec : undefined
 }
 
-/** Reports whether a field was sent with a value that counts: `TBD` is no VIN. */
+/** Reports whether a field was sent with a value that counts: `TBD` is not a VIN. */
 const hasValue = (value: Value, codec: Codec | undefined) =>
   value !== undefined && !(typeof value === 'string' && codec?.decode(value) instanceof LeftOut)
 
@@ -297,19 +297,19 @@ function describeFields(alternative: Alternative): string[] {
   return [rest.length === 0 ? String(first) : `${first} with ${rest.join(' and ')}`]
 }
 
-/** A value in place of one that the caller did not send. */
+/** A value for a field that the caller did not send. */
 interface FallbackValue {
   readonly after: string | number
   readonly origin: 'quote' | 'default' | 'caller'
   readonly from: readonly string[]
   readonly before?: string
-  /** Why it is no more than an assumption. */
+  /** Why it is only an assumption. */
   readonly assumed?: string
 }
 
 const PARTLY_ASSUMED = "a part of it, when the quote's field was read"
 
-/** Finds the value of a fallback; undefined if it has none. */
+/** Finds a fallback's value; undefined if it has none. */
 type FindFallback = (run: RequestRun) => FallbackValue | undefined
 
 function compileFallback(
@@ -354,7 +354,7 @@ function compileFallback(
   }
 }
 
-/** Compiles the fallbacks of a place: the first that has a value fills it; the result is false if none has. */
+/** Compiles a place's fallbacks. The first one with a value fills the place; the result is false if none has a value. */
 function compileFallbacks(
   fallbacks: readonly Fallback[],
   v2: string,
@@ -377,9 +377,9 @@ function compileFallbacks(
   }
 }
 
-/** A remark on the translation of a call, without the value that it is about. */
+/** A remark on a call's translation, without the value in question. */
 export interface Note {
-  /** The version-1 field, or the version-2 place where no field was sent. */
+  /** The version-1 field, or the version-2 place if no field was sent. */
   readonly name: string
   readonly code: 'lossy' | 'assumed' | 'warning'
 }
@@ -387,7 +387,7 @@ export interface Note {
 /** Adds the notes on a value. */
 type AddNotes = (before: Value, notes: Note[]) => void
 
-/** Makes the function that adds a codec's remarks on a field as notes; undefined for a codec that makes none. */
+/** Makes a function that adds a codec's remarks on a field as notes; undefined for a codec without remarks. */
 function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
   if (!remark) return undefined
   return (before, notes) => {

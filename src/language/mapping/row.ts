@@ -8,19 +8,19 @@ export type Fallback = QuoteFact | DefaultValue | Guess
 
 /** An operator's default setting, which a dry run marks as assumed. */
 interface DefaultValue {
-  /** `assumedAgain`: only where the remembered quote assumed a default, too. */
+  /** `assumedAgain`: only if the remembered quote assumed a default, too. */
   readonly kind: 'setting' | 'assumedAgain'
   readonly setting: DefaultSetting
 }
 
-/** A look-up in the table of the row that is no more than a guess: a dry run marks it as assumed. */
+/** A lookup in the row's table that is only a guess; a dry run marks it as assumed. */
 interface Guess {
   readonly kind: 'guess'
-  /** The fields whose values, in a row, are searched for a phrase. */
+  /** The fields whose values, joined together, are searched for a phrase. */
   readonly v1: readonly string[]
 }
 
-/** A fact of the remembered quote, but not one that it only assumed: the first of these that it has. */
+/** The first of these facts that the remembered quote has and did not merely assume. */
 export interface QuoteFact {
   readonly kind: 'quoteFact'
   readonly facts: readonly string[]
@@ -54,7 +54,7 @@ export const move = (v1: string, v2: string, codec: Codec, options: MoveOptions 
   codec,
   required: false,
   fallbacks: [],
-  // Spread, not picked, because the check at start must see unknown options.
+  // Spread, not picked, because the check at the start must see unknown options.
   ...options,
 })
 
@@ -97,7 +97,7 @@ export interface Join {
 /** Joins several fields into one place; blank ones are left out. */
 export const join = (v1: readonly string[], v2: string, joiner: Joiner): Join => ({ kind: 'join', v1, v2, joiner })
 
-/** A place whose value comes from a lookup table, by the first field that the table knows. */
+/** A place whose value comes from a lookup table, by the first field whose value the table knows. */
 export interface Lookup {
   readonly kind: 'lookup'
   readonly sources: readonly LookupSource[]
@@ -117,7 +117,7 @@ export const wholeValue = (v1: string): LookupSource => ({ v1, by: 'wholeValue' 
 /** Looks up the longest phrase of a field that the table knows. */
 export const phraseIn = (v1: string): LookupSource => ({ v1, by: 'phraseIn' })
 
-/** Looks up a place's value in a named table. The next field counts when the table does not know the one before. */
+/** Looks up a place's value in a named table. A field counts if the table knows none of those before it. */
 export const lookup = (
   sources: readonly LookupSource[],
   v2: string,
@@ -130,7 +130,7 @@ interface FromQuote {
   readonly kind: 'fromQuote'
   readonly v2: string
   readonly fallbacks: readonly Fallback[]
-  /** Only where the operator has switched this on. */
+  /** Only if the operator has switched this on. */
   readonly onlyWith?: SwitchSetting
 }
 
@@ -155,7 +155,7 @@ interface Ref {
   readonly why: string
 }
 
-/** Declares a field that only names something: the cross-reference resolves or records it. */
+/** Declares a field that only names something; the cross-reference resolves or records it. */
 export const ref = (v1: string, why: string): Ref => ({ kind: 'ref', v1, why })
 
 /** A field that version 2 has no place for. */
@@ -165,7 +165,7 @@ interface V1Only {
   readonly why: string
 }
 
-/** Declares fields that only version 1 has, and the reason why leaving them out loses nothing. */
+/** Declares fields that only version 1 has, and why leaving them out loses nothing. */
 export const v1Only = (v1: readonly string[], why: string): readonly V1Only[] =>
   v1.map((field) => ({ kind: 'v1Only', v1: field, why }))
 
@@ -178,7 +178,7 @@ interface V2Only {
   readonly setByService: boolean
 }
 
-/** Declares places that only version 2 has, and the reason. A place includes everything below it. */
+/** Declares places that only version 2 has, and why. A place includes everything below it. */
 export const v2Only = (v2: readonly string[], why: string): readonly V2Only[] =>
   v2.map((place) => ({ kind: 'v2Only', v2: place, why, setByService: false }))
 
@@ -190,7 +190,7 @@ export const setByService = (v2: readonly string[], why: string): readonly V2Onl
 export const quoteFact = (...facts: readonly string[]): QuoteFact => ({ kind: 'quoteFact', facts })
 /** Falls back to an operator's default setting; a dry run marks it as assumed. */
 export const setting = (name: DefaultSetting): Fallback => ({ kind: 'setting', setting: name })
-/** Falls back to today's default where the remembered quote assumed a default. */
+/** Falls back to today's default if the remembered quote assumed a default. */
 export const assumedAgain = (name: DefaultSetting): Fallback => ({ kind: 'assumedAgain', setting: name })
 /** Falls back to a phrase of these fields in the table of a lookup row; a dry run marks it as assumed. */
 export const guess = (...v1: readonly string[]): Fallback => ({ kind: 'guess', v1 })
@@ -198,14 +198,14 @@ export const guess = (...v1: readonly string[]): Fallback => ({ kind: 'guess', v
 /** The rows that only a reply has. */
 type ReplyRow = CallerNumber | FixedField | Choose | Message
 
-/** A reply's field for the caller's own number, else the service's. */
+/** A reply's field with the caller's own number, otherwise the service's. */
 interface CallerNumber {
   readonly kind: 'callerNumber'
   readonly v1: string
   readonly v2: string
 }
 
-/** Answers the caller's own number for the thing, else the service's. */
+/** Answers the caller's own number for the thing, otherwise the service's. */
 export const callerNumber = (v1: string, v2: string): CallerNumber => ({ kind: 'callerNumber', v1, v2 })
 
 /** A reply's field that is always the same. */
@@ -215,7 +215,7 @@ interface FixedField {
   readonly value: string
 }
 
-/** Answers the same value always. */
+/** Always answers the same value. */
 export const fixed = (v1: string, value: string): FixedField => ({ kind: 'fixed', v1, value })
 
 /** A reply's field that depends on a place's value and cannot be reversed. */
@@ -228,7 +228,7 @@ interface Choose {
   readonly default: string
 }
 
-/** Chooses a reply's field by a place's value. */
+/** Chooses the value of a reply's field by a place's value. */
 export const choose = (
   v1: string,
   v2: string,
@@ -237,12 +237,12 @@ export const choose = (
 ): Choose => ({ kind: 'choose', v1, v2, cases, default: defaultValue })
 
 /**
- * A sentence of a message. `{Field}` is that of an earlier row, `{path}` the value at a place, `{path|other}` the first of these that has one,
- * `{path.length}` the number of entries of a list.
+ * A sentence of a message. `{Field}` is the value of an earlier row, `{path}` the value at a place, `{path|other}` the first of these
+ * values that exists, `{path.length}` the number of entries in a list.
  */
 export interface Sentence {
   readonly text: string
-  /** Without it, the sentence always counts. */
+  /** Without a condition, the sentence is always included. */
   readonly when?: { readonly is: 'present' | 'absent' | 'several'; readonly v2: string }
 }
 
@@ -253,7 +253,7 @@ export interface Message {
   readonly sentences: readonly Sentence[]
 }
 
-/** Answers every sentence whose condition holds; the field is left out if none does. */
+/** Answers all sentences whose condition holds; the field is left out if none does. */
 export const message = (v1: string, sentences: readonly Sentence[]): Message => ({ kind: 'message', v1, sentences })
 /** A sentence for when the place has a value. */
 export const ifPresent = (v2: string, text: string): Sentence => ({ text, when: { is: 'present', v2 } })
@@ -262,9 +262,9 @@ export const ifAbsent = (v2: string, text: string): Sentence => ({ text, when: {
 /** A sentence for when the list at the place has more than one entry. */
 export const ifSeveral = (v2: string, text: string): Sentence => ({ text, when: { is: 'several', v2 } })
 
-/** The fact that lists what a remembered quote assumed by default settings, separated by blanks. */
+/** The fact that lists what a remembered quote took from default settings, separated by blanks. */
 export const ASSUMED_FACT = 'assumed'
-/** The fact that lists the facts that the quote's fields only partly said, as `zipcode=2134`, one a line. */
+/** The fact that lists the facts that the quote's fields stated only partly, such as `zipcode=2134`, one per line. */
 export const PARTLY_ASSUMED_FACT = 'partly_assumed'
 
 /** The operator's default settings that a row may fall back to. */

@@ -2,10 +2,10 @@ import { isUtf8 } from 'node:buffer'
 import { promisify } from 'node:util'
 import { gunzip, inflate, inflateRaw, type ZlibOptions } from 'node:zlib'
 
-/** Decodes the bytes of a body, or of one of its values; never throws. */
+/** Decodes the bytes of a body or of one of its values; never throws. */
 export type Decode = (bytes: Buffer) => string
 
-/** A body without byte order mark, in an encoding that contains ASCII, with its decoder. */
+/** A body without its byte order mark, in an encoding that contains ASCII, with its decoder. */
 interface BodyText {
   readonly bytes: Buffer
   readonly decode: Decode
@@ -32,12 +32,12 @@ function fromWindows1252(bytes: Buffer): string {
 /** Decodes UTF-8, or Windows-1252 if the bytes are not UTF-8. */
 export const decodeUnlabeled: Decode = (bytes) => (isUtf8(bytes) ? bytes.toString('utf8') : fromWindows1252(bytes))
 
-/** Returns the body of a reply as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
+/** Returns a reply's body as text: UTF-8, or Windows-1252 if it is not UTF-8, without a byte order mark. */
 export function replyText(body: Buffer): string {
   return decodeUnlabeled(body).replace(/^\ufeff/, '')
 }
 
-/** Finds the encoding of a body: by its byte order mark, its zero bytes, its `charset`, else by trying. */
+/** Finds a body's encoding: by its byte order mark, its zero bytes, its `charset`, otherwise by trying. */
 export function openText(bytes: Buffer, contentType: string | undefined): BodyText {
   if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     return { bytes: bytes.subarray(3), decode: decodeUnlabeled }
@@ -63,7 +63,7 @@ const IGNORED = /^(?:utf-?8|utf-?16(?:le|be)?|(?:us-)?ascii)$/
 
 const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i
 
-// Stores known labels only, some 200: callers cannot make it grow.
+// Stores only known labels, about 200, so callers cannot make it grow.
 const decoders = new Map<string, Decode>([['iso-2022-jp', decodeIso2022Jp]])
 
 /** Returns the decoder of a `Content-Type`'s `charset`. */
@@ -81,7 +81,7 @@ export function decoderFor(contentType: string | undefined): Decode {
   }
 }
 
-/** Decodes strictly; bytes that are wrong in this encoding are decoded as if it had not been named. */
+/** Decodes strictly. Bytes that are invalid in this encoding are decoded as if it had not been named. */
 function strict(label: string): Decode {
   const decoder = new TextDecoder(label, { fatal: true })
   if (decoder.encoding === 'windows-1252') return fromWindows1252
@@ -97,7 +97,10 @@ function strict(label: string): Decode {
 const ZLIB_METHOD_DEFLATE = 0x0800
 const ZLIB_CHECK_DIVISOR = 31
 
-/** Returns true for a zlib header (RFC 1950, 2.2): method in the low four bits of the first byte, both bytes a multiple of 31. */
+/**
+ * Reports whether bytes begin with a zlib header (RFC 1950, 2.2): the method in the low four bits of the first byte, both bytes a multiple
+ * of 31.
+ */
 function hasZlibHeader(bytes: Buffer): boolean {
   if (bytes.length < 2) return false
   const header = bytes.readUInt16BE()

@@ -1,13 +1,13 @@
 /*
- * Reads JSON from outside: callers' bodies and the service's replies. Unlike `JSON.parse`, it keeps the digits of a number
- * that a double would change, and both of two members with one name. It reads nested values without recursion, and refuses
- * a reply that later steps could not write again.
+ * Reads JSON from outside: callers' bodies and the service's replies. Unlike `JSON.parse`, it keeps the digits of a number that a double
+ * would change, and both of two members with the same name. It reads nested values without recursion, and refuses values that later steps
+ * could not write again.
  */
 
-/** The most levels of a whole value. `JSON.stringify` and other recursive readers overflow at some thousands. */
+/** The most levels of nesting. `JSON.stringify` and other recursive readers overflow at some thousands. */
 const MAX_DEPTH = 100
 
-/** Returns the text of a string, a number or a boolean, with the digits that were read; undefined for anything else. */
+/** Returns a string, a number or a boolean as text, with the digits that were read; undefined for anything else. */
 export function scalarText(value: unknown): string | undefined {
   switch (typeof value) {
     case 'string':
@@ -30,7 +30,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value)
 }
 
-/** Sets a member of any name: assigning to `__proto__` would set the prototype. */
+/** Sets a member with any name: assigning to `__proto__` would set the prototype. */
 export function setMember(object: object, name: string, value: unknown): void {
   if (name !== '__proto__') (object as Record<string, unknown>)[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
@@ -50,17 +50,17 @@ interface Frame {
 type ExpectedToken = 'value' | 'value or end' | 'name' | 'name or end' | 'colon' | 'separator or end' | 'end'
 
 /**
- * Reads a whole value, without recursion, because deep nesting must not overflow the stack, and in one loop, because a reply has
- * hundreds of tokens; throws `JsonError`. `onMember` gets the members of the outermost object, in their order and equal names
- * included, of any depth; a list or object among them is empty.
+ * Reads a whole value; throws `JsonError`. It has no recursion, because deep nesting must not overflow the stack, and it is one loop,
+ * because a reply has hundreds of tokens. `onMember` gets the members of the outermost object in order, including equal names and members
+ * of any depth; a list or an object among them is empty.
  */
 export function parseJson(text: string, onMember?: (name: string, value: unknown) => void): unknown {
-  // In Node 24.21, `JSON.parse` loses a name that is an escaped character.
+  // In Node 24.21, `JSON.parse` loses a member whose name is an escaped character.
   if (!onMember && text.startsWith('{') && !text.includes('\\') && !LOSSY.test(text) && isShallow(text)) {
     try {
       return JSON.parse(text)
     } catch {
-      // What follows says where the text breaks.
+      // The slow way below finds where the text breaks.
     }
   }
   const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
@@ -133,7 +133,7 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
       continue
     }
     if (onMember) {
-      // What is inside of a member is read, and not kept.
+      // The inside of a member is read but not kept.
       if (!frame.outer) onMember(frame.name, value)
     } else if (frame.close === CLOSE_BRACKET) (frame.holder as unknown[]).push(value)
     else if (frame.name === '__proto__') setMember(frame.holder, frame.name, value)
@@ -143,12 +143,12 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
 }
 
 /**
- * Matches where `JSON.parse`, which is twice as fast, may lose digits: of a number in an object or list of more than 15 characters, with a
- * last zero after its point or with an exponent. A few strings match as well, but no usual date or id.
+ * Matches where `JSON.parse`, which is twice as fast, may lose digits: a number in an object or list with more than 15 characters, with a
+ * trailing zero after its point, or with an exponent. A few strings match as well, but no usual date or id.
  */
 const LOSSY = /[:,[\s](?:-0(?!\.)|-?(?:[\d.]{16}|\d+(?:\.0{4}|\.\d*0(?![^\s,\]}])|[\d.]*[eE])))/
 
-/** Reports whether a text has too few brackets to nest too deep. */
+/** Reports whether a text has too few brackets to nest too deeply. */
 function isShallow(text: string): boolean {
   let left = MAX_DEPTH
   for (const bracket of '{[') {
@@ -160,7 +160,7 @@ function isShallow(text: string): boolean {
   return true
 }
 
-/** Writes a value that `parseJson` read: without blanks, members by name, numbers with the digits that were read. */
+/** Writes a value that `parseJson` read, without blanks, with members in order of name, and with the digits of numbers that were read. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   if (!isStructure(value)) return JSON.stringify(value)
@@ -169,7 +169,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 declare global {
-  // TypeScript's library does not know them yet: https://tc39.es/proposal-json-parse-with-source/
+  // TypeScript's library does not know these yet: https://tc39.es/proposal-json-parse-with-source/
   interface JSON {
     rawJSON(text: string): RawNumber
     isRawJSON(value: unknown): value is RawNumber
@@ -181,7 +181,7 @@ interface RawNumber {
   readonly rawJSON: string
 }
 
-/** Text that is not JSON, or that nests too deep. Its message contains nothing of the text, which may be personal. */
+/** Thrown for text that is not JSON or nests too deeply. Its message contains nothing from the text, which may be personal. */
 export class JsonError extends Error {
   override readonly name = 'JsonError'
 }
@@ -217,7 +217,7 @@ const cursorOf = (text: string): Cursor => ({ text, at: 0, isPlain: PLAIN.test(t
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** Reads a string, a number, a boolean or null, which begins with this code. */
+/** Reads a string, a number, a boolean or null that begins with this code. */
 function readScalar(cursor: Cursor, code: number): unknown {
   switch (code) {
     case QUOTE:

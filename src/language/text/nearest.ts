@@ -1,6 +1,6 @@
 /** The most typing errors in a word that still resembles another. */
 const MOST_EDITS = 2
-/** A longer name is no slip of the keys, and a comparison takes time with the length of both words. */
+/** A longer name is not a typo, and the time of a comparison grows with the length of both words. */
 export const LONGEST_TYPED = 64
 
 /** Returns the known word nearest to the typed one; undefined if none is near. */
@@ -20,13 +20,13 @@ export function suggestion(typed: string, known: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
-/** Returns the words that a list has more than once. */
+/** Returns the words that occur more than once in a list. */
 export function repeated(words: readonly string[]): readonly string[] {
   const seen = new Set<string>()
   return [...new Set(words.filter((word) => seen.size === seen.add(word).size))]
 }
 
-/** Counts the letters to insert, remove, replace or swap with their neighbor (optimal string alignment). */
+/** Counts the letters to insert, remove, replace, or swap with their neighbor (optimal string alignment). */
 function editsBetween(from: string, to: string): number {
   let before: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, column) => column)

@@ -1,8 +1,8 @@
 import { scalarText } from './json.ts'
 
 /*
- * Cleans every string of the service. Each one that goes into a version-1 answer, a header, a log line or a terminal passes
- * through here. No string makes these functions throw.
+ * Cleans the service's strings. Every string that goes into a version-1 answer, a header, a log line or a terminal passes through here. No
+ * string makes these functions throw.
  */
 
 /** The longest id, in UTF-16 units. */
@@ -14,7 +14,7 @@ export const FIELD_LIMIT = 4096
 /** The longest value of a header before it is percent-encoded, in UTF-16 units. */
 export const HEADER_LIMIT = 128
 
-/** Latin text without control characters, which most strings are; it is shown unchanged. */
+/** Latin text without control characters. Most strings are like this, and shown unchanged. */
 const PLAIN = /^[\x20-\x7e\u00a1-\u024f]*$/
 /** Control characters, and characters that some readers treat as line ends. */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
@@ -22,7 +22,7 @@ const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}]+/gu
 const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 /** The first half of a surrogate pair. */
 const HALF = /[\ud800-\udbff]$/
-/** Longer text is cut before it is searched: a reply may have megabytes. */
+/** Longer text is cut before it is searched, because a reply may have megabytes. */
 const SEARCH_FACTOR = 4
 
 /** Returns a text on one line, without control characters, of bounded length. */
@@ -37,16 +37,16 @@ export function shownText(text: string, limit: number): string {
   return line.length <= limit ? line : `${line.slice(0, limit - 1).replace(HALF, '')}…`
 }
 
-/** Returns a text of any length as a `Message`, which old parsers read as one line. */
+/** Returns a text of any length as a `Message`, in the one line that old parsers read. */
 export const oneLine = (text: string): string => shownText(text.replace(/[\s\p{Cc}]{2,}/gu, ' ').trim(), MESSAGE_LIMIT)
 
-/** Returns a text as a header value: bounded, and percent-encoded where it is not plain ASCII. */
+/** Returns a text as a header value, bounded and percent-encoded except for plain ASCII. */
 export function headerText(text: string): string {
-  // Shown text is well-formed; `encodeURIComponent` throws at an unpaired surrogate.
+  // Shown text is well-formed. `encodeURIComponent` would throw at an unpaired surrogate.
   return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
 }
 
-/** Returns an id that the service sent as text; undefined for a value that cannot be an id. */
+/** Returns an id from the service as text; undefined for a value that cannot be an id. */
 export function serviceId(value: unknown): string | undefined {
   if (typeof value !== 'string' && !isInteger(value)) return undefined
   const id = scalarText(value)?.trim() ?? ''
@@ -54,21 +54,21 @@ export function serviceId(value: unknown): string | undefined {
   return isUsable && !/^\.*$/.test(shownText(id, ID_LIMIT)) ? id : undefined
 }
 
-/** An id that may stand in a path; any other could span several segments. */
+/** An id that may be part of a path; any other could span several segments. */
 const PLAIN_ID = /^(?!\.+$)[A-Za-z0-9._-]{1,64}$/
 
-/** Reports whether a value may be asked for as an id. */
+/** Reports whether the service may be asked for a value as an id. */
 export const isPlainId = (value: string): boolean => PLAIN_ID.test(value)
 
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Returns true for a value that looks like an id of the service. */
+/** Reports whether a value looks like one of the service's ids. */
 export const isUuid = (value: string): boolean => UUID.test(value)
 
-/** Returns the one key of a thing whose id callers, events and replies may spell differently: only UUIDs have other spellings. */
+/** Returns the same key for an id however callers, events and replies spell it: only UUIDs have several spellings. */
 export const thingKey = (id: string): string => (isUuid(id) ? id.toLowerCase() : id)
 
-/** Reports whether two ids are of one thing. */
+/** Reports whether two ids mean the same thing. */
 export const isSameThing = (one: string, other: string): boolean => thingKey(one) === thingKey(other)
 
 function isInteger(value: unknown): boolean {
@@ -76,8 +76,8 @@ function isInteger(value: unknown): boolean {
 }
 
 /**
- * Characters that a terminal or an editor interprets instead of showing: control characters (C0, DEL, C1), line and
- * paragraph separators, and marks that change the direction of text. Unpaired surrogates cannot be encoded at all.
+ * Characters that a terminal or an editor interprets instead of showing: control characters (C0, DEL, C1), line and paragraph separators,
+ * and marks that change the text direction. Unpaired surrogates cannot be encoded at all.
  */
 export const OBEYED = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu
 
@@ -92,22 +92,22 @@ const PRINTABLE_ASCII = /^[\x20-\x7e]*$/
 export const escapeControls = (text: string): string =>
   PRINTABLE_ASCII.test(text) ? text : text.replace(OBEYED, escapeSequence)
 
-/** Returns lines that are safe on a terminal: of all control characters, only their line ends stay. */
+/** Returns lines that are safe on a terminal: the only control characters left are line breaks. */
 export const printableLines = (text: string): string => text.split('\n').map(escapeControls).join('\n')
 
-/** Returns JSON that is safe on a terminal. It stays valid and equivalent; only its own line ends stay. */
+/** Returns JSON that is safe on a terminal. It stays valid and equivalent, with no line breaks but its own. */
 export function printableJson(value: unknown, indent?: number): string {
-  // JSON.stringify escapes C0 by itself, so the only remaining line ends are those of the indentation.
+  // JSON.stringify itself escapes C0, so the only remaining line breaks are those of the indentation.
   return printableLines(JSON.stringify(value, null, indent))
 }
 
-/** Words of forms for a value that is not known yet; dashes and question marks say the same. */
+/** Words, dashes or question marks that forms contain for a value that is not known yet. */
 const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
 
 /** Reports whether a text stands for a value that is not known yet. */
 export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
 
-/** A number as spreadsheets show a long one: `2.14555E+09`. */
+/** A long number as spreadsheets show it: `2.14555E+09`. */
 const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
 
 /** Reports whether a text is a number whose last digits are lost. */

@@ -47,7 +47,7 @@ export function courseOf(claim: Claim, body: string, isUnrecorded: boolean): Cou
   }
 }
 
-/** What is known about a booking that failed. */
+/** The known outcome of a booking that failed. */
 export type Outcome = 'freed' | 'refused' | 'unknown'
 
 /** Errors that prove that nothing was sent, or that the service refused the credential. */

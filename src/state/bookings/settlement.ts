@@ -36,7 +36,7 @@ export interface SettlementRooms {
   readonly store: Store
   readonly catalog: Catalog
   readonly settings: Settings
-  /** Who settles, for the audit trail: a person or a gateway. */
+  /** The person or gateway that settles, for the audit trail. */
   readonly instance: string
   /**
    * How the gateway found the shipment by itself.

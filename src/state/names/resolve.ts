@@ -11,7 +11,7 @@ import type { Vehicle } from '../../outside/store/store.ts'
 /** A field that names something, and its value. */
 export type SentName = readonly [field: string, value: string]
 
-/** What a call does with the thing that it names. */
+/** A call's use of the thing that it names. */
 export type NameUse = 'read' | 'update' | 'cancel'
 
 /** The vehicle that a call is about. */
@@ -31,7 +31,7 @@ export interface Reference extends VehicleReference {
   readonly names: readonly SentName[]
 }
 
-/** What is known about one field's value. */
+/** The knowledge about one field's value. */
 export interface KnownName {
   /** Ids of the shipments to which the caller gave this name, newest first. */
   readonly ofCaller: readonly string[]
@@ -111,7 +111,7 @@ type NamedBy = 'caller' | 'quote' | 'service'
 export interface Meaning {
   readonly field: string
   readonly ids: readonly string[]
-  /** What the field also means if another field means one of these alone. */
+  /** The other things that the field means if another field means one of these alone. */
   readonly olderIds?: readonly string[]
   readonly namedBy: NamedBy
 }

@@ -15,7 +15,7 @@ import type { Use } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { oneAtATime, within } from '../../runtime/time.ts'
 
-/** What is counted of an answered call. */
+/** The facts about an answered call that are counted. */
 export interface CountedCall {
   readonly use: Use
   /** Empty if it is not known. */

@@ -9,7 +9,7 @@ import type { CallRecorder } from '../../runtime/record.ts'
 import type { Tracing } from '../../runtime/tracing.ts'
 import { DONE, REPLAYED, type UseCounts, VERSION_2_BODY } from './counts.ts'
 
-/** What reads a call's record at its end. */
+/** The readers of a call's record at its end. */
 interface EndOfCallRooms {
   readonly config: Config
   readonly log: Logger
