@@ -10,4 +10,3 @@
 export * from './action.ts'
 export { type Callback, callback, changed } from './callback.ts'
 export * from './row.ts'
-export * from './row.ts'
