@@ -12,7 +12,7 @@ import type { Upstream } from './upstream.ts'
 /** The authentication scheme for the service. */
 export type Scheme = 'basic' | 'oauth2' | 'auto'
 
-/** The part of a reply that shows if a credential was accepted. */
+/** The part of a reply that shows whether a credential was accepted. */
 export interface AuthorizedReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
@@ -26,10 +26,10 @@ export interface Account {
   readonly origin: string
   readonly prefix: string
   readonly scheme: Scheme
-  /** The name of its connections. Until the service has accepted the credential, each request uses a new connection. */
+  /** The name of its connection pool. Until the service has accepted the credential, each request uses a new connection. */
   readonly pool: string
   readonly acceptance: Acceptance
-  /** Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is right. */
+  /** Makes an attempt with the expected `Authorization`, and repeats it if a refusal proves that another one is needed. */
   readonly authorized: <R extends AuthorizedReply>(deadline: number, attempt: Attempt<R>) => Promise<R>
   /** The expected `Authorization`, for a call that cannot be repeated. */
   readonly authorization: (deadline: number) => Promise<string>
@@ -79,7 +79,7 @@ export function openAccount(options: NewAccount): Account {
     try {
       return BEARER + (await tokens.get(deadline))
     } catch (error) {
-      // A service can name tokens and have none yet.
+      // A service can ask for tokens before it issues any.
       if (hasNoTokens(error)) usesTokens = scheme === 'oauth2'
       throw error
     }
@@ -90,7 +90,7 @@ export function openAccount(options: NewAccount): Account {
       const authorization = await bearer(deadline)
       const answer = await attempt(authorization)
       learn(authorization, answer)
-      // A 401 proves that nothing was done: one more attempt with a new token.
+      // A 401 proves that nothing was done, so one more attempt follows with a new token.
       if (answer.status !== 401 || !first) return answer
     }
   }
@@ -102,7 +102,7 @@ export function openAccount(options: NewAccount): Account {
     try {
       return await withToken(deadline, attempt)
     } catch (error) {
-      // The service's verdict on the credential stands.
+      // The service's first verdict on the credential stands.
       if (namesBasic(answer) && hasNoTokens(error)) return answer
       throw error
     }
@@ -128,7 +128,7 @@ export function openAccount(options: NewAccount): Account {
 const BEARER = 'Bearer '
 const NOT_FOUND = 404
 
-/** Reports whether a token was not given because the service has no token endpoint. */
+/** Reports whether no token was issued because the service has no token endpoint. */
 const hasNoTokens = (error: unknown): boolean =>
   error instanceof GatewayError && error.code.startsWith('login-') && error.serviceStatus === NOT_FOUND
 
@@ -167,7 +167,7 @@ const RENEW_PAUSE_MS = 5_000
 /** Keeps the token of one credential: cached until shortly before it expires, and fetched once for all waiting calls. */
 function createTokens(source: Required<NewAccount>) {
   let token: Token | undefined
-  /** A call may still be under way with a token that was renewed or dropped meanwhile. */
+  /** Kept because a call may still be under way with a token that was renewed or dropped meanwhile. */
   let latest: readonly string[] = []
   let pausedUntil = 0
   const retry = createRetry()
@@ -181,7 +181,7 @@ function createTokens(source: Required<NewAccount>) {
   })
 
   return {
-    /** Returns a valid token; throws if the service gives none. */
+    /** Returns a valid token; throws if the service issues none. */
     get: async (deadline: number): Promise<string> => {
       const now = performance.now()
       if (token && now < token.expiresAt) {
@@ -194,7 +194,7 @@ function createTokens(source: Required<NewAccount>) {
       }
       return (await before(deadline, fetches.run())).text
     },
-    /** Forgets a token that the service refused, if it is still the one that is cached. */
+    /** Forgets a token that the service refused, if it is still the cached one. */
     drop: (refused: string): void => {
       if (token?.text === refused) token = undefined
     },
@@ -225,7 +225,7 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
   const reply = await retry(ask, deadline).catch((error: unknown) => {
     tokens.add(1, 'failed')
     if (!(error instanceof NoReply)) throw error
-    // Without a token, the call itself was not sent: its outcome is never unknown.
+    // Without a token, the call itself was not sent, so its outcome is never unknown.
     throw error.silence === 'late' ? late(error) : gatewayError('login-failed/unreachable', {}, { cause: error })
   })
   if (!isSuccess(reply.status)) {
@@ -243,7 +243,7 @@ async function fetchToken(source: Required<NewAccount>, retry: Retry): Promise<T
   }
   tokens.add(1, 'given')
   source.acceptance.accepted()
-  // 0 is a life, too: such a token is good for the calls that wait for it.
+  // 0 is a lifetime, too: such a token serves the calls that wait for it.
   const seconds = Number(scalarText(life)?.trim() || Number.NaN)
   const lifeMs = (Number.isFinite(seconds) ? Math.max(seconds, 0) : DEFAULT_LIFE_S) * 1000
   const usableMs = Math.max(lifeMs - MARGIN_MS, lifeMs / 2)
@@ -273,7 +273,7 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
 
 const late = (cause?: NoReply) => gatewayError('login-failed/silent', {}, { status: 504, cause })
 
-/** Waits for work that calls share, at most until this call's deadline. */
+/** Waits for work that several calls share, at most until this call's deadline. */
 export async function before<T>(deadline: number, work: Promise<T>, tooLate: () => Error = late): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const over = new Promise<never>((_resolve, reject) => {
@@ -286,9 +286,9 @@ export async function before<T>(deadline: number, work: Promise<T>, tooLate: () 
   }
 }
 
-/** The knowledge of this process about the service's view of a credential. */
+/** This process's knowledge of whether the service accepts a credential. */
 export interface Acceptance {
-  /** Returns true if the service has accepted the credential recently. */
+  /** Reports whether the service has accepted the credential recently. */
   readonly isProven: () => boolean
   /** Called when the service accepts the credential. */
   readonly accepted: () => void
@@ -299,5 +299,5 @@ export interface Acceptance {
 /** The acceptance of a credential that the operator gave to the gateway. */
 export const trusted: Acceptance = { isProven: () => true, accepted: () => {}, refused: () => {} }
 
-/** An id that no shipment has: reading it is harmless and shows only if the credential is accepted. */
+/** An id that no shipment has: reading it is harmless and only shows whether the credential is accepted. */
 export const NO_SHIPMENT = '00000000-0000-4000-8000-000000000000'

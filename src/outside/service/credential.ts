@@ -6,7 +6,7 @@ import { createBoundedCache } from '../../runtime/collections.ts'
 export interface BasicPair {
   readonly id: string
   readonly secret: string
-  /** The name of the client. Ids of different bytes have different names; no id contains a colon. */
+  /** The client's name. Ids with different bytes have different names; no id contains a colon. */
   readonly client: string
 }
 
@@ -29,7 +29,10 @@ export function basicPair(authorization: string | undefined): BasicPair | undefi
 /** Reads an id or a secret. UTF-8 would turn all texts that are not UTF-8 into the same text. */
 export const textOf = (bytes: Buffer) => bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1')
 
-/** Returns true for an id that not every store can hold, and that RFC 7617 forbids. The controls of Latin-1 are signs in Windows-1252. */
+/**
+ * Reports whether an id contains characters that not every store can hold and that RFC 7617 forbids. Latin-1's control characters are
+ * printable in Windows-1252.
+ */
 export const hasControlCharacter = (id: string) => /(?![\u0080-\u009f])\p{Cc}/u.test(id)
 
 /** Returns the client that a call names. */
@@ -51,19 +54,19 @@ function secretOf(authorization: string): string {
 }
 
 /**
- * Puts asterisks in the place of a credential in a reply that is passed on in parts. Nothing changes its length, and what a part
- * may be the beginning of is held back until the next one.
+ * Replaces a credential with asterisks in a reply that is passed on in parts. Lengths do not change. The beginning of a possible match is
+ * held back until the next part.
  */
 export interface CredentialMask {
   readonly text: (text: string) => string
   readonly bytes: (part: Buffer) => Buffer
-  /** Returns what is held back, at the end of the body. */
+  /** Returns the part still held back at the end of the body. */
   readonly rest: () => Buffer
 }
 
 /**
- * Makes the mask of the `Authorization` that a request was sent with. A refusal or failure may quote the secret of a Basic
- * credential by itself; in other replies, the secret may be a word that occurs by chance.
+ * Makes a mask for the `Authorization` that a request was sent with. A refusal or failure may quote a Basic credential's secret by itself.
+ * In other replies, the secret could be a word that occurs by chance, and stays.
  */
 export function createCredentialMask(authorization: string, isSuccess: boolean): CredentialMask {
   const { whole, all } = needlesOf(authorization)
@@ -95,13 +98,13 @@ interface Needle {
 interface Needles {
   /** The credential or token as it was sent. */
   readonly whole: readonly Needle[]
-  /** These, and the secret in the credential. */
+  /** The same, and the secret in the credential. */
   readonly all: readonly Needle[]
 }
 
-/** The needles of the latest credentials: tokens change. */
+/** The needles of the latest credentials only, because tokens change. */
 const known = createBoundedCache<string, Needles>(1_000)
-/** A shorter one may be a part of any word. */
+/** A shorter text may be part of any word. */
 const MIN_CHARACTERS = 6
 
 function needlesOf(authorization: string): Needles {
@@ -113,7 +116,7 @@ function needlesOf(authorization: string): Needles {
   return made
 }
 
-/** A secret as it is, as some writers of JSON escape its slashes, and as a part of an address. */
+/** Returns a secret as it is, as some JSON writers escape its slashes, and as part of an address. */
 function spellings(secret: string): readonly Needle[] {
   const texts = new Set([secret, secret.replaceAll('/', '\\/'), encodeURIComponent(secret.toWellFormed())])
   return [...texts]
@@ -129,7 +132,7 @@ function masked(data: Buffer, needles: readonly Needle[]): Buffer {
   let copy: Buffer | undefined
   for (const { bytes } of needles) {
     for (let at = data.indexOf(bytes); at !== -1; at = data.indexOf(bytes, at + bytes.length)) {
-      // The bytes that arrived belong to the connection.
+      // A copy, because the received bytes belong to the connection.
       copy ??= Buffer.from(data)
       copy.fill(ASTERISK, at, at + bytes.length)
     }
@@ -137,7 +140,7 @@ function masked(data: Buffer, needles: readonly Needle[]): Buffer {
   return copy ?? data
 }
 
-/** Returns where the end of the data may begin a needle; the length of the data where it does not. */
+/** Returns the position at the end of the data where a needle may begin; the data's length if there is none. */
 function beginOf({ bytes, first }: Needle, data: Buffer): number {
   let at = data.indexOf(first, Math.max(0, data.length - bytes.length + 1))
   while (at !== -1 && data.compare(bytes, 0, data.length - at, at) !== 0) at = data.indexOf(first, at + 1)

@@ -26,24 +26,24 @@ interface UpstreamRequest {
   /** The deadline, in milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
-   * Asked when the connection stands and the request is about to be written; if it returns false, nothing is written.
+   * Checked when the connection is open and the request is about to be written. If it returns false, nothing is written.
    * @default always
    */
   readonly mayWrite?: (() => boolean) | undefined
 }
 
-/** A whole reply of the service. */
+/** A whole reply from the service. */
 export interface UpstreamReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
-  /** The value of the body, where it was parsed before. */
+  /** The body's value, if it has been parsed already. */
   readonly json?: unknown
 }
 
 /**
- * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. The error of a reply to a
- * change says that it may have been made.
+ * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. For a reply to a change, the error says
+ * that the change may have been made.
  */
 export function readJson({ body, json }: Pick<UpstreamReply, 'body' | 'json'>, isOfChange = false): unknown {
   if (json !== undefined) return json
@@ -55,7 +55,7 @@ export function readJson({ body, json }: Pick<UpstreamReply, 'body' | 'json'>, i
   }
 }
 
-/** Returns the body of a reply; undefined if it is not JSON. */
+/** Returns a reply's parsed body; undefined if it is not JSON. */
 export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): unknown {
   try {
     return readJson(reply)
@@ -64,31 +64,31 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): un
   }
 }
 
-/** Returns true for 2xx. */
+/** Reports whether a status is 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300
 
-/** Returns true if a reply shows that the service accepts the credential. */
+/** Reports whether a reply shows that the service accepts the credential. */
 export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }
 
-/** These statuses answer a read of a shipment: the service looked for it, so it accepted the credential. */
+/** Statuses of a read of a shipment after which the service has looked for it, so it accepted the credential. */
 const LOOKED_FOR = new Set([404, 410])
 const READ_OF_SHIPMENT = /^\/v2\/shipments?\/[^/]+$/
 
 /** The reason why there is no whole reply. */
 export type Silence =
-  /** The request did not leave: no connection was made. */
+  /** The request was not sent: no connection was made. */
   | 'unsent'
-  /** The request did not leave, because the gateway had no free connection, socket or thread. */
+  /** The request was not sent, because the gateway had no free connection, socket or thread. */
   | 'busy'
   /** The request was not written, because the gateway may have lost its claim or lock meanwhile. */
   | 'withdrawn'
-  /** The request left, and no whole reply came in time. */
+  /** The request was sent, and no whole reply came in time. */
   | 'late'
-  /** The request left, and the connection broke or carried something that is not HTTP. */
+  /** The request was sent, and the connection broke or carried something that is not HTTP. */
   | 'lost'
-  /** The request left, and the reply is larger than the limit. */
+  /** The request was sent, and the reply is larger than the limit. */
   | 'too-large'
 
 /** The error of a call without a whole reply. */
@@ -111,12 +111,12 @@ export class NoReply extends Error {
   }
 }
 
-/** Says in words why there is no reply; the words of a request that did not leave name the address that was tried. */
+/** Says why there is no reply; for a request that was not sent, this names the address that was tried. */
 function reasonOf(silence: Silence, cause: unknown): string {
   if (silence !== 'unsent') return silence
   const failure: { code?: unknown; address?: unknown; port?: unknown; hostname?: unknown; errors?: unknown } =
     typeof cause === 'object' && cause !== null ? cause : {}
-  // One for each address of a name.
+  // There is one error for each address of a name.
   if (Array.isArray(failure.errors) && failure.errors.length > 0) return reasonOf(silence, failure.errors.at(-1))
   const { code, address = 'its address', port } = failure
   const place = port === undefined ? address : `${String(address).includes(':') ? `[${address}]` : address}:${port}`
@@ -140,14 +140,14 @@ function reasonOf(silence: Silence, cause: unknown): string {
   }
 }
 
-/** The connections that a request may use, and the check of the wait for one. */
+/** The connections that a request may use, and the deadlines that it is held to. */
 export interface Line {
   readonly origin: string
   readonly dispatcher: Dispatcher
   readonly deadlines: ReturnType<typeof createDeadlines>
-  /** Returns true if a call waits because the gateway has no free connection. */
+  /** Reports whether a call waits because the gateway has no free connection. */
   readonly isBusy: () => boolean
-  /** Counts requests by operation and class of status. */
+  /** Counts requests by operation and status class. */
   readonly seconds: Histogram
 }
 
@@ -164,7 +164,7 @@ function notConnected(cause: unknown): NoReply {
     : new NoReply('unsent', { cause, isOurs: OUR_RESOLVER.has(code) })
 }
 
-/** A deadline that is noticed this late was missed because the process itself was suspended. */
+/** If a missed deadline is noticed this late, the process itself was suspended. */
 const STANDSTILL_MS = 1_000
 
 /** The error of a call that got no connection in time. */
@@ -176,7 +176,7 @@ const stoodStill = (deadline: number) => performance.now() - deadline > STANDSTI
 
 const REPLY_LIMIT_BYTES = 8 * 1024 * 1024
 
-/** Inflates a compressed reply: some services compress although they are asked not to. */
+/** Inflates a compressed reply: some services compress even when asked not to. */
 async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamReply> {
   const { 'content-encoding': _, 'content-length': __, ...headers } = reply.headers
   try {
@@ -188,19 +188,19 @@ async function inflated(reply: UpstreamReply, coding: string): Promise<UpstreamR
 }
 
 /**
- * A request on its way to the service, over undici's lowest-level call: undici's own promises and streams cost a quarter more. It
- * ends once, with a whole reply or with an error, and then tells its call, its span and the metrics.
+ * A request on its way to the service, over undici's lowest-level call, because undici's own promises and streams cost a quarter more. It
+ * ends once, with a whole reply or with an error, and reports to its call, its span and the metrics.
  */
 abstract class Sent implements Waiting {
   deadline: number
-  /** The span of the request; undefined without an SDK of OpenTelemetry. */
+  /** The request's span; undefined without an OpenTelemetry SDK. */
   readonly trace: RequestTrace | undefined
-  /** The call that waits for the reply; undefined for work of the gateway itself. */
+  /** The call that waits for the reply; undefined for the gateway's own work. */
   readonly call = currentCall()
   protected readonly line: Line
   protected controller: Dispatcher.DispatchController | undefined
   protected isOver = false
-  /** Undefined while the clock stands still. */
+  /** Undefined while the clock is stopped. */
   #waiting: ListItem<Waiting> | undefined
   readonly #operation: string
   readonly #startedAt: number
@@ -328,12 +328,12 @@ class Exchange extends Sent implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A reply of the service that is passed on while it arrives. */
+/** A reply from the service that is passed on as it arrives. */
 export interface StreamedReply {
   readonly status: number
-  /** Names and values in turn, as received, one character per byte. */
+  /** Alternating names and values, as received, one character per byte. */
   readonly lines: readonly string[]
-  /** Returns the whole body, before it is passed on; undefined if it is large or breaks off. Rejects if it is late. */
+  /** Returns the whole body before it is passed on; undefined if it is large or incomplete. Rejects if it is late. */
   readonly whole: () => Promise<Buffer | undefined>
   /** Writes the body, through a mask, as fast as the reader takes it; resolves when all of it is written. */
   readonly toReader: (mask?: CredentialMask) => Promise<void>
@@ -343,26 +343,26 @@ export interface StreamedReply {
 
 /** The call that a reply is streamed for. */
 export interface StreamedRequest extends Dispatcher.DispatchOptions {
-  /** Names and values in turn. */
+  /** Alternating names and values. */
   readonly headers: string[]
 }
 
-/** The caller has hung up, so there is no reader. */
+/** Thrown if the caller has hung up, so that there is no reader. */
 export class HungUp extends Error {
   override readonly name = 'HungUp'
 }
 
-/** The most of a reply that is buffered while its head is examined; most replies are shorter. */
+/** How much of a reply is buffered while its head is examined; most replies are shorter. */
 const HELD_BYTES = 64 * 1024
 
-/** The operation of every request that is passed through, in the metrics. */
+/** The operation of all requests that are passed through, in the metrics. */
 const PASSED_THROUGH = 'passed through'
 
-/** The times that the service and the reader have. */
+/** How long the service and the reader may take. */
 interface Patience {
   /**
-   * The deadline of the service, in milliseconds of `performance.now()`: for the head of its reply, and for the whole reply if
-   * it is buffered. A request whose body streams has `timeoutMs` from its end instead.
+   * The service's deadline, in milliseconds of `performance.now()`, for the head of its reply, and for the whole reply if it is buffered.
+   * If the request's body streams, the service has `timeoutMs` from its end instead.
    */
   readonly deadline: number
   readonly timeoutMs: number
@@ -370,8 +370,8 @@ interface Patience {
 }
 
 /**
- * Sends a request and streams the reply to a reader. The call ends with the reader, and a reader that makes no progress for too
- * long is dropped.
+ * Sends a request and streams the reply to a reader. The call ends with the reader. A reader that makes no progress for too long is
+ * dropped.
  */
 export function stream(
   line: Line,
@@ -399,7 +399,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   readonly #patience: Patience
   readonly #onClose = () => this.fail(new HungUp())
   readonly #onDrain = () => this.#goOn()
-  /** The body so far, until there is a reader; undefined afterwards. */
+  /** The body so far; undefined once there is a reader. */
   #held: Buffer[] | undefined = []
   #heldBytes = 0
   #whole: PromiseWithResolvers<Buffer | undefined> | undefined
@@ -435,7 +435,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     this.status = status
     this.stopWaiting()
     const lines: string[] = []
-    // undici's parser gives buffers, names and values in turn.
+    // undici's parser returns buffers, alternating names and values.
     for (const line of controller.rawHeaders as Buffer[]) lines.push(line.toString('latin1'))
     this.lines = lines
     this.started.resolve(this)
@@ -484,7 +484,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
     this.#held = undefined
     if (this.#failure) this.#handedOver.reject(this.#failure)
     else if (this.isOver) {
-      // The reply is complete: it leaves with the other answers of this turn of the event loop (docs/architecture.md).
+      // The complete reply leaves with the other answers of this turn of the event loop (docs/architecture.md).
       const last = held.length > 1 ? Buffer.concat(held) : held[0]
       setImmediate(() => {
         this.#reader.end(mask ? masked(mask, last) : last)
@@ -549,7 +549,7 @@ const OF_SHIPMENT = /^\/v2\/shipments?(\/[^/?]+)?(?:\?|$)/
 
 const OF_VERSION_1 = /\.php(?:\?|$)/i
 
-/** Returns the name of an operation of version 2, without ids: `PUT /v2/shipments/{id}`; callers cannot make new ones. */
+/** Returns the name of a version-2 operation without ids: `PUT /v2/shipments/{id}`. Callers cannot create new names. */
 export function operationOf(method: string, path: string): string {
   const quote = OF_QUOTE.exec(path)
   if (quote) return `${method} /v2/quote${quote[1] ? '/{id}' : ''}${quote[2] ?? ''}`
@@ -559,15 +559,12 @@ export function operationOf(method: string, path: string): string {
   return OTHER
 }
 
-/** Requests that no declaration of the gateway makes. */
+/** The operation of requests that no declaration makes. */
 const OTHER = 'other'
 
 const INFLATERS = new Map<string, Inflate>([...inflaters, ['br', promisify(brotliDecompress)]])
 
-/**
- * Inflates a body as its `Content-Encoding` says; undefined if it is not compressed, or not in that way. Rejects with a
- * `RangeError` above the limit.
- */
+/** Inflates a body by its `Content-Encoding`; undefined if it is not compressed that way. Rejects with a `RangeError` above the limit. */
 export async function inflate(bytes: Buffer, coding: string, limitBytes: number): Promise<Buffer | undefined> {
   const inflater = INFLATERS.get(coding.trim().toLowerCase())
   try {
@@ -585,7 +582,7 @@ interface Waiting {
   readonly late: () => void
 }
 
-/** Watches the deadlines of all calls with one timer: a timer for each would cost every call, and almost none would fire. */
+/** Watches the deadlines of all calls with one timer, because a timer for each would cost every call, and almost none would fire. */
 export function createDeadlines() {
   const all = createUnorderedList<Waiting>()
   let timer: NodeJS.Timeout | undefined
@@ -595,7 +592,7 @@ export function createDeadlines() {
   function setTimer(at: number): void {
     clearTimeout(timer)
     lookAt = at
-    // The connection of the work keeps the process alive.
+    // The work's connection keeps the process alive, so the timer need not.
     timer = setTimeout(look, Math.ceil(Math.max(0, at - performance.now()))).unref()
   }
 

@@ -31,8 +31,8 @@ export function noReplyError(cause: NoReply): GatewayError {
 }
 
 /**
- * Awaits the reply to a change that may be sent again. Without a whole reply, the error says that it may have been made: the
- * caller must not take it for one that was not.
+ * Awaits the reply to a change that may be sent again. Without a whole reply, the error says that the change may have been made, so that
+ * the caller does not take it for one that was not.
  */
 export async function replyToChange(sent: Promise<UpstreamReply>): Promise<UpstreamReply> {
   try {
@@ -50,7 +50,7 @@ const MADE_PERHAPS = new Set([408, 409])
 /** Reports whether a status proves that a change was not made. */
 export const refusesChange = (status: number): boolean => status >= 400 && status < 500 && !MADE_PERHAPS.has(status)
 
-/** The messages of changes that left: of one that may be sent again, and of any other. */
+/** The messages for changes that were sent: one for a change that may be sent again, one for any other. */
 const LEFT = {
   unsent: undefined,
   busy: undefined,
@@ -61,8 +61,8 @@ const LEFT = {
 } as const
 
 /**
- * Returns the error of a version-2 call as the caller wrote it, without a whole reply: nothing prevents that it is sent a second
- * time. It may book if it creates or cancels a shipment.
+ * Returns the error of a version-2 call that the caller wrote and that has no whole reply: nothing prevents a second try. It may book if it
+ * creates or cancels a shipment.
  */
 export function unansweredError(
   cause: unknown,
@@ -70,10 +70,10 @@ export function unansweredError(
 ): GatewayError {
   const silence = cause instanceof NoReply ? cause.silence : 'lost'
   const name = SAFE_METHODS.has(method) || MAKES_NOTHING.test(path) ? undefined : LEFT[silence]?.perhapsDone
-  // A cancellation may be sent again, unless it would be answered in the same way.
+  // A cancellation may be sent again, unless the answer would be the same.
   if (name === undefined || (method === 'DELETE' && silence !== 'too-large')) {
     const error = noReplyError(cause instanceof NoReply ? cause : new NoReply(silence, { cause }))
-    // A cancellation that failed must not read like one.
+    // A failed cancellation must not read like a cancellation.
     return mayBook && method === 'DELETE' ? perhapsBooked(error) : error
   }
   return gatewayError(name, {}, { cause, mayHaveBooked: mayBook })
@@ -81,10 +81,10 @@ export function unansweredError(
 
 const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
-/** A new quote, or a token. */
+/** Requests for a new quote or a token. */
 export const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
-/** Returns the error of an unsuccessful reply, with the service's own message, if any, in the caller's fields. */
+/** Returns the error of an unsuccessful reply, with the service's own message, if there is one, in the caller's fields. */
 export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
   const said = serviceSays(serviceMessage(body, nameFields))
   const asked = timeAsked(headers)
@@ -104,12 +104,12 @@ export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (
   return gatewayError('service-failed', { status, serviceSays: said }, { serviceStatus: status })
 }
 
-/** Returns the error of a call with a credential that the service has just refused to another call. */
+/** Returns the error of a call whose credential the service has just refused for another call. */
 export function credentialRefused(): GatewayError {
   return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }
 
-/** Statuses with a message of their own. */
+/** Statuses with their own message. */
 const REFUSALS: ReadonlyMap<number, Extract<MessageName, `service-refused/4${string}`>> = new Map([
   [401, 'service-refused/401'],
   [403, 'service-refused/403'],
@@ -156,8 +156,8 @@ const FIELDS = ['field', 'path', 'propertypath', 'instancepath', 'pointer', 'sou
 const DEPTH_LIMIT = 4
 
 /**
- * Returns the service's own message in the body of a refusal, if there is one; HTML is not quoted. `nameFields`
- * replaces version-2 places by the caller's fields.
+ * Returns the service's own message from a refusal's body, if there is one; HTML is not quoted. `nameFields` replaces version-2 places with
+ * the caller's fields.
  */
 export function serviceMessage(body: Buffer, nameFields = (text: string) => text): string | undefined {
   const text = replyText(body).trim()
@@ -169,13 +169,13 @@ export function serviceMessage(body: Buffer, nameFields = (text: string) => text
   return line === '' ? undefined : shownText(line, MESSAGE_LIMIT_CHARACTERS)
 }
 
-/** Longer than any message shows: a refusal may have megabytes. */
+/** More texts than any message shows: a refusal may have megabytes. */
 const MOST_TEXTS = 50
 /** The most objects and lists that are searched, and the most members of each. */
 const MOST_SEARCHED = 1_000
 const LONGEST_TEXT = 1_000
 
-/** Drops texts that another text contains: many services repeat the fields of a message in a list. */
+/** Drops texts that another text contains, because many services repeat a message's fields in a list. */
 function withoutRepeats(all: readonly string[]): readonly string[] {
   const texts = all.slice(0, MOST_TEXTS).map((text) => text.slice(0, LONGEST_TEXT))
   const plain = texts.map((text) =>
@@ -202,7 +202,7 @@ const MARKUP = /^<|<\/?(html|head|body|title|h[1-6]|p|b|br|hr|div|span|pre|cente
 
 const membersOf = (value: object) => Object.entries(value).slice(0, MOST_SEARCHED)
 
-/** The messages of the objects and lists that were searched: several keys and holders lead to one. */
+/** The messages of the objects and lists that were searched, because several keys and holders lead to the same one. */
 type Searched = Map<object, readonly string[]>
 
 function messagesIn(value: unknown, searched: Searched, depth: number): readonly string[] {
@@ -228,7 +228,7 @@ function messagesOf(value: object, searched: Searched, depth: number): readonly 
   const named = own.map((message) =>
     field === undefined || message.includes(field) ? message : `${field}: ${message}`,
   )
-  // A list of data is one of records.
+  // A list under `data` contains records, not messages.
   return [...named, ...HOLDERS.flatMap((key) => held(key, key !== 'data' || !Array.isArray(body.get(key))))]
 }
 
@@ -241,12 +241,12 @@ function fieldName(key: string, value: unknown): string | undefined {
   return name === '' || NO_FIELD[key]?.test(name) ? undefined : name.replace(/^#?\//, '')
 }
 
-/** The path of the request, the name of an error, and that of a system. */
+/** Values that are not fields: a request's path, an error's name, and a system's name. */
 const NO_FIELD: Readonly<Record<string, RegExp>> = { path: /^\//, name: /^[^a-z]/, source: /^/ }
 
 /**
- * Returns the texts in a value that has none of these keys, by field: `zip: is odd`. Beside a field, a text by itself is a message in the
- * value of a key such as `errors` only; elsewhere, those in a list are, and those in a wrapper: `{"response": {"message": "…"}}`.
+ * Returns the texts in a value that has none of these keys, by field: `zip: is odd`. A single text beside a field counts as a message only
+ * in the value of a key such as `errors`. Elsewhere, texts in a list count, and those in a wrapper: `{"response": {"message": "…"}}`.
  */
 function wordsIn(value: unknown, searched: Searched, depth: number, isHeld: boolean, place = ''): readonly string[] {
   const said = isHeld || typeof value !== 'string' ? messagesIn(value, searched, depth) : []

@@ -1,27 +1,27 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
 
-/** Repeats an attempt if that is harmless and may help, within a budget. */
+/** Retries an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>
 
 const TRIES = 3
 const BACKOFF_MS = 100
-/** The least time that must remain of a call for a retry. */
+/** The least time that a call must have left for a retry. */
 const WORTHWHILE_MS = 50
 const WINDOW_SECONDS = 10
-/** Retries may be a fifth of the traffic of a window, and always ten: more would keep a failing service down. */
+/** Retries may be a fifth of a window's traffic, and always ten. More would keep a failing service down. */
 const SHARE = 0.2
 const ALWAYS_ALLOWED = 10
 
-/** The statuses of a service that fails; a failure may be temporary. */
+/** The statuses of a failing service; a failure may be temporary. */
 export const FAILURES: ReadonlySet<number> = new Set([502, 503, 504])
 
-/** Makes the retries of one service, with one budget for all callers; `onRetry` is called before each repetition. */
+/** Makes the retries for one service, with one budget for all callers; `onRetry` is called before each retry. */
 export function createRetry(onRetry = () => {}): Retry {
   const budget = createBudget()
   return async (attempt, deadline) => {
     budget.slice().calls += 1
-    /** The outcome of the last attempt that left: one that did not leave proves nothing about those before it. */
+    /** The outcome of the last attempt that was sent. A later attempt that was not sent proves nothing about it. */
     let left: AttemptOutcome | undefined
     for (let tries = 1; ; tries += 1) {
       let outcome: AttemptOutcome
@@ -57,21 +57,21 @@ type AttemptOutcome =
   | { readonly reply: UpstreamReply; readonly error?: undefined }
   | { readonly reply?: undefined; readonly error: unknown }
 
-/** The reasons why nothing comes back of a request that left. */
+/** The reasons why a request that was sent gets no whole reply. */
 const LEFT: ReadonlySet<Silence> = new Set(['late', 'lost', 'too-large'])
 
-/** Seconds, or a date in one of the forms of RFC 9110, 5.6.7; anything else must not be repeated in an answer. */
+/** Seconds, or a date in one of the forms of RFC 9110, 5.6.7. Anything else must not be repeated in an answer. */
 const SECONDS = /^\d{1,9}$/
 const DATE = /^(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?,? [\w: -]{17,25}$/
 
-/** Returns the time that a reply asks to wait. */
+/** Returns how long a reply asks the client to wait. */
 export function timeAsked({ 'retry-after': header = '' }: IncomingHttpHeaders): string | undefined {
-  // A header that was sent twice is a list.
+  // A header that is sent twice is a list.
   const asked = String(header).trim()
   return SECONDS.test(asked) || (DATE.test(asked) && !Number.isNaN(Date.parse(asked))) ? asked : undefined
 }
 
-/** A service that names a number of seconds is not asked earlier; one that names a date is asked at the usual time. */
+/** Returns how long the service asks to wait. If it names a date, the usual pause applies. */
 function askedPauseMs(reply: UpstreamReply | undefined): number {
   const seconds = Number(reply?.headers['retry-after'])
   return seconds > 0 ? seconds * 1_000 : 0
@@ -83,7 +83,7 @@ interface Slice {
   retries: number
 }
 
-/** Counts calls and retries second by second, over the last ten. */
+/** Counts calls and retries per second over the last ten seconds. */
 function createBudget() {
   let slices: Slice[] = []
   const sliceOfNow = (): Slice => {

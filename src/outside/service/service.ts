@@ -16,26 +16,26 @@ export interface ServiceRequest {
   /** The declared path with its id filled in. */
   readonly path: string
   readonly namesAnId: boolean
-  /** A body that was translated, or one that was version 2 already. */
+  /** A translated body, or one that was already version 2. */
   readonly body?: Draft | string | undefined
   /** `If-Match`, for an update that must not overwrite another. */
   readonly ifMatch?: string | undefined
 }
 
-/** The deadline and the account of a request. */
+/** A request's account and deadline. */
 export interface Sending {
   readonly account: Account
   readonly requestId: string
   /** In milliseconds of `performance.now()`. */
   readonly deadline: number
   /**
-   * Asked right before the request is written; if it returns false, nothing is sent.
+   * Checked right before the request is written. If it returns false, nothing is sent.
    * @default always
    */
   readonly mayWrite?: () => boolean
 }
 
-/** Returns how to send a request that is the gateway's own, and no part of a call. */
+/** Returns the account and deadline for one of the gateway's own requests, which belongs to no call. */
 export const sendingOf = (account: Account, timeoutMs: number): Sending => ({
   account,
   requestId: crypto.randomUUID(),
@@ -47,21 +47,21 @@ type Outgoing = ReturnType<typeof written>
 
 /** Sends requests to the version-2 service. */
 export interface Sender {
-  /** Returns any reply of the service, and throws `NoReply` without one. */
+  /** Returns any reply from the service; throws `NoReply` without one. */
   readonly send: (request: ServiceRequest, sending: Sending) => Promise<UpstreamReply>
 }
 
 /** The client of the version-2 service. */
 export type Service = ReturnType<typeof createService>
 
-/** The address of the service. */
+/** The service's address. */
 export interface Address {
   readonly origin: string
   readonly prefix: string
   readonly scheme: Scheme
 }
 
-/** The learned state of a service address. */
+/** What the gateway learns about a service address. */
 type LearnedState = ReturnType<typeof newlyLearned>
 
 function newlyLearned(
@@ -70,10 +70,10 @@ function newlyLearned(
 ) {
   return {
     retry: createRetry(countRetry),
-    /** For unproven credentials: their retries use none of the budget of the others. */
+    /** For unproven credentials, whose retries must not use up the others' budget. */
     retryUnproven: createRetry(countRetry),
     circuit: createCircuit(),
-    /** For unproven credentials, while no credential is accepted: their failures keep no others out. */
+    /** For unproven credentials while no credential is accepted: their failures must not lock out the others. */
     circuitUnproven: createCircuit(),
     /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
     acceptedAt: Number.NEGATIVE_INFINITY,
@@ -83,8 +83,8 @@ function newlyLearned(
 }
 
 /**
- * Opens the client of the service as configured, with the connections to it, and the service's address for callers without their
- * own. The first call makes the first connection.
+ * Opens the configured client of the service with its connections, and the service's address for callers without their own. The first call
+ * makes the first connection.
  */
 export function openService(config: Config, meters = createMeters()) {
   const upstream = openUpstream(config, meters)
@@ -93,11 +93,11 @@ export function openService(config: Config, meters = createMeters()) {
   return { service, upstream, address }
 }
 
-/** Makes the client, which uses the spelling that the service understands. */
+/** Makes the client, which uses the spelling that the service knows. */
 export function createService(config: Config, upstream: Upstream, retries?: Counter) {
   const known = new Map<string, LearnedState>()
 
-  /** Returns what is learned of an address. */
+  /** Returns the learned state of an address. */
   function stateOf({ origin, prefix }: Address): LearnedState {
     const address = origin + prefix
     let state = known.get(address)
@@ -109,8 +109,8 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
   }
 
   /**
-   * Sends a request in one spelling, from the connection to the reply: with the credential that is right, over a connection that
-   * is safe, again where that is harmless and may help, and not at all while the circuit is open.
+   * Sends a request in one spelling, from the connection to the reply: with the right credential, over a safe connection, with retries
+   * where they are harmless and may help, and not at all while the circuit is open.
    */
   async function call(
     { method, path, headers, body }: Outgoing,
@@ -163,12 +163,15 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       state.acceptedAt = performance.now()
       acceptance.accepted()
     } else if (reply.status === UNAUTHORIZED) acceptance.refused()
-    // A refusal may quote the credential, which in fixed and tenants mode the caller has never seen.
+    // A refusal may quote the credential, which the caller has never seen in fixed and tenants mode.
     return isDone ? reply : withoutCredential(reply, account)
   }
 
   return {
-    /** A 404 to a request with an id means an unknown id, unless no spelling has been confirmed yet. */
+    /**
+     * Sends a request in the known spelling, or finds that out. A 404 to a request with an id means an unknown id, unless no spelling is
+     * confirmed yet.
+     */
     send: async (request: ServiceRequest, sending: Sending): Promise<UpstreamReply> => {
       const state = stateOf(sending.account)
       const spelled = spellingOf(request, state)
@@ -181,7 +184,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         return reply
       }
       if (request.namesAnId && spelled.isConfirmed) return reply
-      // A single one after a success is no other spelling, but perhaps a bad deploy of the service.
+      // A single 404 soon after a success does not mean another spelling, but perhaps a bad deployment of the service.
       if (spelled.current === current && performance.now() < spelled.trustedUntil) {
         spelled.trustedUntil = Number.NEGATIVE_INFINITY
         return reply
@@ -197,7 +200,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     /** Returns the request that `send` would send now. */
     outgoing: (request: ServiceRequest, address: Address) =>
       written(request, spellingOf(request, stateOf(address))?.current),
-    /** Tells of each address of the service that was called if its circuit is open. */
+    /** Reports for each called service address whether its circuit is open. */
     metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
       [...known].map(([service, { circuit, circuitUnproven }]) => ({
         labels: { service },
@@ -207,24 +210,24 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
   }
 }
 
-/** Reports whether a request may be sent twice: reads, quotes and cancels may; updates and bookings never. */
+/** Reports whether a request may be sent twice: reads, quotes and cancellations may, updates and bookings never. */
 const isSafeToRepeat = (method: string, path: string): boolean =>
   method === 'GET' || method === 'DELETE' || path === '/v2/quote'
 
-/** After an accepted call, calls of unproven credentials do not count for their circuit for this time. */
+/** For this long after an accepted call, calls with unproven credentials do not count for their circuit. */
 const ACCEPTED_LATELY_MS = 60_000
-/** A call of an unproven credential is not retried after this time, because it may hold one of few connections. */
+/** A call with an unproven credential is not retried after this time, because it may hold one of few connections. */
 const UNPROVEN_RETRIES_MS = 2_000
 const UNAUTHORIZED = 401
 
 /** Reports whether a reply shows that the service accepts the credential. */
 export function showsAcceptance(method: Outgoing['method'], path: string, reply: UpstreamReply): boolean {
   if (!isSuccess(reply.status)) return accepts(method, path, reply.status)
-  // A page of something in between, such as a portal, has not looked at the credential.
+  // A page from something in between, such as a portal, has not looked at the credential.
   return reply.body.length === 0 ? method !== 'GET' : isObject(parsedOrNothing(reply))
 }
 
-/** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
+/** Returns a reply with the credential replaced by asterisks, and also its secret unless the reply is a success. */
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
   let { headers, body } = reply
   for (const authorization of account.authorizations()) {
@@ -239,20 +242,20 @@ export function withoutCredential(reply: UpstreamReply, account: Account): Upstr
   return { ...reply, headers, body }
 }
 
-/** The documented spellings of a request: the method of one for a quote, the path of one about shipments. */
+/** The documented spellings of a request: the method of a quote request, or the path of a shipment request. */
 type DocumentedSpelling = 'POST' | 'GET' | '/v2/shipments' | '/v2/shipment'
 
-/** The spelling of a request in use, and the other documented one, unless the operator chose. */
+/** The spelling in use, and the other documented one, unless the operator chose. */
 export interface Spelling<T> {
   current: T
   other: T | undefined
   /** True once the service has shown that it knows the current one. */
   isConfirmed: boolean
-  /** Until then, in milliseconds of `performance.now()`, a single 404 does not change over. */
+  /** Until this time, in milliseconds of `performance.now()`, a single 404 does not change the spelling. */
   trustedUntil: number
 }
 
-/** How long a success speaks for a spelling. */
+/** How long a success counts for a spelling. */
 const TRUSTED_MS = 3_600_000
 
 /** Notes a reply to the current spelling that is not 404 or 405. */
@@ -267,7 +270,7 @@ export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T
     : { current: chosen, other: undefined, isConfirmed: true, trustedUntil: Number.NEGATIVE_INFINITY }
 }
 
-/** Returns the spelling of a request; undefined for one that is documented once. */
+/** Returns a request's spelling; undefined if only one is documented. */
 function spellingOf(
   { method, path }: ServiceRequest,
   { quotes, shipments }: LearnedState,
@@ -287,7 +290,7 @@ const BASE_HEADERS = {
   'user-agent': 'transload',
 } as const
 
-/** Writes a request in a spelling: a `GET` of a quote has its facts in the query. */
+/** Writes a request in a spelling. A quote's `GET` has the body's values in the query. */
 export function written(request: ServiceRequest, spelled?: DocumentedSpelling) {
   let { method, path, body } = request
   if (spelled === 'GET') {
@@ -308,29 +311,31 @@ export function written(request: ServiceRequest, spelled?: DocumentedSpelling) {
   }
 }
 
-/** Returns the single values of a body as a query. */
+/** Returns a body's single values as a query. */
 function queryOf(body: ServiceRequest['body']): URLSearchParams {
   const query = new URLSearchParams()
   const add = (name: string, value: unknown) => {
     const text = scalarText(value)
-    // Of two members with one name, the last counts.
+    // If two members have the same name, the last one counts.
     if (text === undefined) query.delete(name)
     else query.set(name, text)
   }
-  // Not parsed as a whole: a body may nest deeper than that reads.
+  // Not parsed as a whole, because a body may nest deeper than that can read.
   if (typeof body === 'string') parseJson(body, add)
   else for (const [name, value] of Object.entries(body ?? {})) add(name, value)
   return query
 }
 
-/** The statuses of a path that the service does not serve, or of an unknown id in it. */
+/** The statuses for a path that the service does not serve, or for an unknown id in it. */
 const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
-/** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
+/**
+ * Reports whether a status proves the spelling. Any other refusal may come from a layer before the path, such as a login or a rate limit.
+ */
 const proves = (status: number) =>
   isSuccess(status) || status === 400 || status === 409 || status === 412 || status === 422
 
-/** Builds the request that an action makes at the service; the id fills the parameter of its path. */
+/** Builds an action's request to the service; the id fills the parameter in its path. */
 export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
   const { method } = service
   const path = id === undefined ? service.path : service.path.replace(PARAMETER, () => pathSegment(id))
@@ -338,7 +343,7 @@ export function serviceRequest({ service }: Action, body: Draft | string, id: st
   return method === 'POST' || method === 'PUT' ? { method, path, namesAnId, body } : { method, path, namesAnId }
 }
 
-/** Shows a placeholder where an id is not known, for a request that is not sent. */
+/** Returns a request that is not sent, with a placeholder for its unknown id. */
 export function withPlaceholder(request: ServiceRequest, placeholder: string): ServiceRequest {
   return { ...request, path: request.path.replace(PARAMETER, () => placeholder) }
 }
@@ -348,10 +353,10 @@ export function shipmentRead(id: string): ServiceRequest {
   return { method: 'GET', path: `/v2/shipments/${pathSegment(id)}`, namesAnId: true }
 }
 
-/** The `{shipment_id}` of a path. */
+/** The `{shipment_id}` in a path. */
 const PARAMETER = /\{\w+\}/
 
-/** Encodes an id as one segment of a path. Dots alone are refused, because `../..` climbs even when encoded. */
+/** Encodes an id as one path segment. Dots alone are refused, because `../..` climbs even when encoded. */
 function pathSegment(id: string): string {
   if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
   return encodeURIComponent(id)
@@ -365,21 +370,21 @@ const OPEN_MS = 5_000
 const LEAST_WAIT_MS = 1_000
 
 /**
- * Makes the circuit breaker of one service address: it opens after sustained failure, keeps calls away from the service, and sends
- * one probe now and then.
+ * Makes the circuit breaker for one service address. It opens after sustained failure, keeps calls away from the service, and sends a probe
+ * now and then.
  */
 function createCircuit() {
   let windowAt = performance.now()
   let calls = 0
   let failures = 0
-  /** When an open circuit lets a probe through; undefined while it is closed. */
+  /** When the open circuit lets a probe through; undefined while it is closed. */
   let probeAt: number | undefined
 
   return {
     isOpen: () => probeAt !== undefined,
     /**
-     * Returns whether a call is the probe of an open circuit; throws if it may not be made. A stranger's call is never the probe of
-     * others' calls: its failure would keep them out.
+     * Reports whether a call is the probe of the open circuit; throws if the call may not be made. A stranger's call is never a probe for
+     * the others' circuit, because its failure would lock them out.
      */
     admit: (mayProbe: boolean): boolean => {
       if (probeAt === undefined) return false
@@ -390,7 +395,7 @@ function createCircuit() {
       probeAt = now + OPEN_MS
       return true
     },
-    /** Notes what came of a call. A resource that the gateway itself lacks proves nothing about the service. */
+    /** Notes a call's outcome. A resource that the gateway itself lacks proves nothing about the service. */
     note: (outcome: UpstreamReply | NoReply, isProbe: boolean): void => {
       if (outcome instanceof NoReply && outcome.isOurs) return
       // Calls that were under way when the circuit opened prove nothing new.

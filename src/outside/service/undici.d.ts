@@ -1,6 +1,6 @@
 /*
- * The parts of undici that the gateway uses, by their own paths: the main module also loads a fetch, web sockets and
- * caches, and takes twice as long.
+ * The parts of undici that the gateway uses, by their own paths. The main module also loads fetch, web sockets and caches, and takes twice
+ * as long.
  */
 
 declare module 'undici/lib/core/connect.js' {

@@ -15,7 +15,7 @@ import { createDeadlines, type Line } from './exchange.ts'
 /** The connections to the service. */
 export type Upstream = ReturnType<typeof openUpstream>
 
-/** A credential at an address of the service, as far as its connections depend on it. */
+/** The part of a credential at a service address that its connections depend on. */
 export interface ServiceCredential {
   readonly origin: string
   /** Separates its connections and TLS sessions from those of other credentials, once the service has accepted it. */
@@ -31,14 +31,14 @@ interface AgeingPool {
   readonly usedUntil: number
 }
 
-/** Ends a connection that was made for one request. One for all: undici would make an error, and its stack, for each. */
+/** Ends a connection that was made for one request. Shared, because undici would make an error with its stack for each. */
 const REQUEST_OVER = new Error('The request is over.')
 
 const POOLS_KEPT = 1000
-/** The lifetime of a connection, after which a changed address of the name takes effect. */
+/** A connection's lifetime, after which a changed address of the name takes effect. */
 const CONNECTION_AGE_MS = 60_000
 
-/** Opens the client of the service as configured; the first call makes the first connection. */
+/** Opens the configured connections to the service; the first call makes the first one. */
 export function openUpstream(
   { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: Config,
   { serviceSeconds: seconds, tokens, refusals }: Meters = createMeters(),
@@ -49,10 +49,10 @@ export function openUpstream(
   const options: Client.Options = {
     headersTimeout: 0,
     bodyTimeout: 0,
-    // HTTP/2 may resend a request by itself; HTTP/1.1 sends it once.
+    // HTTP/2 may resend a request by itself; HTTP/1.1 sends it only once.
     allowH2: false,
   }
-  /** The pools of each origin by the name of their credential: one key of both would be made anew for every call. */
+  /** The pools of each origin by credential name: a key of both would be made anew for every call. */
   const pools = new Map<string, LRUCache<string, AgeingPool>>()
   const allPools = () => [...pools.values()].flatMap((ofOrigin) => [...ofOrigin.values()])
   const sumOf = (stat: 'connected' | 'running' | 'queued') =>
@@ -60,7 +60,7 @@ export function openUpstream(
 
   const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
   const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
-  /** Returns the connector of a credential, which keeps its TLS session. */
+  /** Returns a credential's connector, which keeps its TLS session. */
   const connectorOf = (origin: string, name: string): Connector => {
     const id = `${origin} ${name}`
     const known = connectors.get(id)
@@ -92,8 +92,8 @@ export function openUpstream(
     return line
   }
   /**
-   * Returns the connections of a credential; one for a single request if the service has not accepted the credential, or if
-   * `usesOwn`: the service may be closing a kept one right now, and then it is unknown if it read the request.
+   * Returns a credential's connections. Returns a connection for a single request if the service has not accepted the credential, or if
+   * `usesOwn`: the service may be closing a kept connection right now, and nobody would know whether it read the request.
    */
   const line = ({ origin, pool: name, acceptance }: ServiceCredential, usesOwn = false): Line => {
     const isShared = acceptance.isProven()
@@ -109,9 +109,9 @@ export function openUpstream(
 
   return {
     line,
-    /** Counts the tokens that were asked for, by outcome. */
+    /** Counts requested tokens by outcome. */
     tokens,
-    /** Counts the refusals of credentials that the operator gave. */
+    /** Counts refusals of the operator's credentials. */
     refusals,
     metrics: [
       gauge('transload_service_connections', 'Kept connections to the service.', () => sumOf('connected')),
@@ -119,7 +119,7 @@ export function openUpstream(
       gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => sumOf('queued')),
     ],
     close: async () => {
-      // The callers of pending calls have hung up, and bookings have connections of their own.
+      // The callers of pending calls have hung up, and bookings have their own connections.
       await Promise.all(allPools().map(({ pool }) => pool.destroy()))
     },
   }
@@ -129,9 +129,9 @@ export function openUpstream(
 type Connector = Build.connector
 
 /**
- * Makes the connector of one credential at one address. Its connections resume the last TLS session, which saves a round trip
- * and most of the work of a handshake, also where each call has a connection of its own. undici would keep the session for
- * the connections of one client only, and only until the next garbage collection.
+ * Makes the connector for one credential at one address. Its connections resume the last TLS session, which saves a round trip and most of
+ * a handshake's work, even if each call has its own connection. undici would keep the session only for the connections of one client, and
+ * only until the next garbage collection.
  */
 function createConnector(options: Build.BuildOptions): Connector {
   const withoutCache = { ...options, maxCachedSessions: 0 }
@@ -146,7 +146,7 @@ function createConnector(options: Build.BuildOptions): Connector {
     const connect = buildConnector(session ? { ...withoutCache, session } : withoutCache)
     connect(target, (...result) => {
       const [error, socket] = result
-      // A server that fails on a session must get a whole handshake next.
+      // A server that fails on a session must get a full handshake next.
       if (error) session = undefined
       else if (socket instanceof TLSSocket) {
         socket.on('session', (latest) => {
@@ -161,18 +161,18 @@ function createConnector(options: Build.BuildOptions): Connector {
 /** The start line of an interim reply that tells the client to send its body. */
 const CONTINUE = 'HTTP/1.1 100'
 const END_OF_HEAD = '\r\n\r\n'
-/** A longer head of an interim reply is not waited for. */
+/** The longest head of an interim reply that is waited for. */
 const MOST_HEAD_BYTES = 4_096
 
 /**
- * Drops each `100 Continue` that a service sends before a reply: a client that did not ask for it ignores it (RFC 9110, 15.2), but
- * undici destroys the connection, and a booking on it would be unknown.
+ * Drops each `100 Continue` that a service sends before a reply. A client that did not ask for it ignores it (RFC 9110, 15.2), but undici
+ * destroys the connection, and a booking on it would be unknown.
  */
 function ignoreContinue(socket: Socket): void {
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)
   let held = ''
-  /** Reads from a request until the first bytes of its final reply: later ones are a body, whatever they look like. */
+  /** Reads from a request until the first bytes of its final reply. Later bytes are a body, whatever they look like. */
   const readHead = (size?: number) => {
     for (;;) {
       const chunk: Buffer | null = read(size)
@@ -194,9 +194,9 @@ function ignoreContinue(socket: Socket): void {
   }
   socket.read = readHead
   socket.write = (data: string | Uint8Array, ...more: unknown[]) => {
-    // undici writes the head of a request as one string, and bodies as bytes.
+    // undici writes a request's head as one string, and bodies as bytes.
     if (typeof data === 'string') socket.read = readHead
-    // The forms of its further arguments stay as they are.
+    // Its further arguments are passed on unchanged.
     return Reflect.apply(write, socket, [data, ...more])
   }
 }
@@ -209,15 +209,14 @@ interface KnownAddresses {
 
 type LookupCallback = (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
 
-/** The time during which an address is used without asking again. */
+/** How long an address is used without another lookup. */
 const FRESH_MS = 5_000
-/** The time during which an address is used while it is refreshed. */
+/** How long an address is used while it is refreshed. */
 const USABLE_MS = 30_000
 
 /**
- * Asks for each name once for all connections that wait for it, and caches the answer for seconds. Each question to
- * the system occupies one of libuv's few threads. With one question per connection, calls that will be refused would
- * delay all other calls.
+ * Looks up each name once for all connections that wait for it, and caches the answer for some seconds. Each system lookup occupies one of
+ * libuv's few threads. With one lookup per connection, calls that will be refused would delay all other calls.
  */
 function createNames() {
   const known = new Map<string, KnownAddresses>()
@@ -228,7 +227,7 @@ function createNames() {
     if (others) return void others.push(done)
     const all = [done]
     waiting.set(hostname, all)
-    // `net` passes this hint.
+    // The hint that `net` passes.
     lookup(hostname, { all: true, hints: ADDRCONFIG }, (error, addresses) => {
       waiting.delete(hostname)
       if (!error) known.set(hostname, { addresses, at: performance.now() })
@@ -237,7 +236,7 @@ function createNames() {
   }
 
   return {
-    /** Returns whether connections wait for the address of this name. */
+    /** Reports whether connections wait for this name's address. */
     isPending: (hostname: string) => waiting.has(hostname),
     lookup: ((hostname, { all, family }, done) => {
       const tell: LookupCallback = (error, addresses) => {
