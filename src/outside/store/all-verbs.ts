@@ -6,7 +6,7 @@ import { nameReads, nameWrites } from './names.ts'
 import { pruneWrites } from './pruning.ts'
 import { countReads, countWrites } from './scoreboard.ts'
 
-/** Every read of the contract that both engines make alike. */
+/** Every read of the contract that both engines make in the same way. */
 export const READS = { ...nameReads, ...claimReads, ...eventReads, ...countReads, ...doubtReads, ...copyReads }
 
 /** Every such write. */

@@ -37,8 +37,8 @@ export function isFree(claim: Claim, at: number): boolean {
 }
 
 /**
- * Returns the claim of a winner. Its version follows the one before, and a late change by the former owner fails. A booking in
- * doubt counts as old as the doubt: then its shipment is not taken for one that existed before.
+ * Returns a winner's claim. Its version follows the previous one, so that a late change by the former owner fails. A booking in doubt
+ * counts as old as the doubt, so that its shipment is not taken for one that existed before.
  */
 export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: number): Claim {
   const { expiresInMs, doubtSince, isOfReference: _, ...given } = wanted
@@ -56,8 +56,8 @@ export function newlyClaimed(wanted: NewClaim, before: Claim | undefined, at: nu
 }
 
 /**
- * Returns the claim after a change. Its time begins once it is booked: one that an operator settles later is answered to
- * the caller's next attempt, too.
+ * Returns the claim after a change. Its time starts once it is booked: if an operator settles it later, the caller's next attempt is still
+ * answered from it.
  */
 export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
   const lastsMs = claim.expires - (claim.state === 'booked' ? claim.changedAt : claim.createdAt)
@@ -73,12 +73,12 @@ export function changed(claim: Claim, change: ClaimChange, at: number): Claim {
   }
 }
 
-/** A vehicle as it tells itself apart: what is not told is absent or empty. */
+/** The values that tell a vehicle apart; a value that was not given is absent or empty. */
 type ToldVehicle = Partial<Vehicle>
 
 /**
- * Reports whether a wanted booking provably is of another vehicle than a claim: by a VIN that no vehicle of it has or had; or, where one or
- * both have none, by a year, make, or model that differs from what was booked and from what the shipment has since.
+ * Reports whether a wanted booking is provably for another vehicle than a claim: by a VIN that none of the claim's vehicles has or had; or,
+ * if one or both have no VIN, by a year, make, or model that differs both from what was booked and from what the shipment has since.
  */
 export function isOtherVehicle(
   wanted: BookedVehicle,
@@ -97,14 +97,14 @@ export function isOtherVehicle(
   const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
     Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
   const isOther = (vehicle: ToldVehicle) => (['year', 'make', 'model'] as const).some(differs(vehicle))
-  // What was changed since proves nothing about a vehicle without a VIN; what was not told counts as shown.
+  // A later change proves nothing about a vehicle without a VIN; a value that was not booked counts as shown.
   const booked = Object.fromEntries(Object.entries(toldBy(claim)).filter(([, value]) => value !== ''))
   return known.every((vehicle) =>
     told.vin && vehicle.vin ? differs(vehicle)('vin') : isOther(vehicle) && isOther({ ...vehicle, ...booked }),
   )
 }
 
-/** Returns the vehicle of a claim. Only this program writes its JSON. */
+/** Returns a claim's vehicle. Only this program writes its JSON. */
 export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & Pick<Vehicle, 'vin'> => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
   vin,
@@ -113,12 +113,12 @@ export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & Pick<Vehi
 /** The default number of claims in a list. */
 const LIST_LIMIT = 1_000
 
-/** Returns the reason of a new claim, for the audit trail. */
+/** Returns the reason for a new claim, for the audit trail. */
 export function claimReason({ doubtSince }: NewClaim): string {
   return doubtSince === undefined ? 'claimed' : 'may have been booked before the store was restored'
 }
 
-/** Tests a name that may be long, by the index of its beginning. */
+/** Tests a name that may be long, using the index of its beginning. */
 const isCalled = (own: string, given: string) =>
   `substr(${own}, 1, 400) = substr(${given}, 1, 400) AND ${own} = ${given}`
 
@@ -127,9 +127,9 @@ const AT_KEY = 'WHERE tenant = $1 AND key = $2'
 const FIND_CLAIM = `${SELECT_CLAIMS} ${AT_KEY}`
 const LOCK = ' FOR UPDATE'
 const LOCK_CLAIM = `${FIND_CLAIM}${LOCK}`
-/** The claims of a reference, by the keys that begin with that of the first one. */
+/** The claims of a reference: their keys begin with the first one's key. */
 const OF_KEY = `${SELECT_CLAIMS} WHERE tenant = $1 AND key >= $2 AND key < $2 || '/' ORDER BY key`
-/** A claim that is there already was taken again, and has the version before. */
+/** An existing claim was taken again, and has the previous version. */
 const PUT_CLAIM = `INSERT INTO transload.claims AS old (trail, ${CLAIMS.names}, used_day)
   VALUES ($1, ${CLAIMS.all.map((_, index) => `$${index + 2}`).join(', ')}, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET trail = excluded.trail, used_day = excluded.used_day,
@@ -138,11 +138,11 @@ const PUT_CLAIM = `INSERT INTO transload.claims AS old (trail, ${CLAIMS.names}, 
     .map(({ name }) => `${name} = excluded.${name}`)
     .join(', ')}
   WHERE old.version = excluded.version - 1 RETURNING 1`
-// Only what changes: each further column would be written again in its index.
+// Sets only what changes: each further column would be written again in its index.
 const UPDATE_CLAIM = `UPDATE transload.claims SET state = $3, version = $4, instance = $5, shipment = $6, reply = $7,
   expires = $8, changed_at = $9, trail = trail || ',' || $10, used_day = ${TODAY} ${AT_KEY}`
 
-/** The trail of a claim that is taken again stays as long as others. */
+/** Keeps the trail of a claim that is taken again as long as others. */
 const KEEP_TRAIL = `INSERT INTO transload.old_trails AS old (handle, trail, used_day) SELECT handle, trail, ${TODAY} FROM transload.claims ${AT_KEY}
   ON CONFLICT (handle) DO UPDATE SET trail = old.trail || ',' || excluded.trail`
 
@@ -175,8 +175,8 @@ export const claimReads: WorkOf<ClaimReads> = {
     return yield* CLAIMS.read(text, tenant, reference)
   },
   /**
-   * Reads each state in its order, by one index for all tenants, and one for each; those of a name by the indexes of names, which
-   * `state` alone would lose to those of the state.
+   * Reads each state in order, by one index for all tenants and one for each. Claims with a name are read by the indexes of names, which a
+   * plain `state` would lose to the index of states.
    */
   *listClaims({ state, tenant, since, until, after, name, limit = LIST_LIMIT, newest = false }) {
     const order = newest ? 'DESC' : 'ASC'
@@ -220,7 +220,7 @@ export const claimReads: WorkOf<ClaimReads> = {
   },
 }
 
-/** The tests for the names of a claim, each with an index. A name is given in any case, as people type it. */
+/** The tests for a claim's names, each with an index. People may type a name in any case. */
 const NAMED_BY = [
   'handle = lower($1)',
   `${isCalled('lower(reference)', 'lower($1)')} AND reference <> ''`,
@@ -242,7 +242,7 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
       const claim = { ...newlyClaimed(wanted, before, at), key }
       const entry = entryOf(claim, before?.state ?? 'none', claimReason(wanted))
       const put = yield sql(PUT_CLAIM, entry, ...CLAIMS.all.map(({ property }) => claim[property]))
-      // Without a row, another gateway has taken the key since.
+      // Without a row, another gateway has taken the key in the meantime.
       if (put.length > 0) return { won: true, claim }
     }
   },
@@ -281,8 +281,8 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
     return orphaned.sort(byAge)
   },
   *takeLock(key, holder, leaseMs) {
-    // One that lasts longer than a lease was taken before the last start of the machine. By the time of the comparison, not of
-    // the row to insert: another process may take or renew the lock while this statement waits for it.
+    // A lock that would last longer than its lease was taken before the machine's last start. Times are those of the comparison, not of the
+    // row to insert: another process may take or renew the lock while this statement waits for it.
     const take = sql(
       `INSERT INTO transload.locks AS lock (key, holder, until_ms) VALUES ($1, $2, transload.lease_ms() + $3::bigint)
         ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
@@ -301,14 +301,14 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
   },
 }
 
-/** The place of a wanted claim: a claim that holds it, or a key, and the claim that was there before. */
+/** The place for a wanted claim: the claim that holds it, or a key and the claim that was there before. */
 interface ClaimPlace {
   readonly key: string
   readonly before?: Claim | undefined
   readonly holder?: Claim | undefined
 }
 
-/** Finds the place of a wanted claim, among those that a lock keeps as they are. A later `at` sees more claims as free. */
+/** Finds the place for a wanted claim among claims that a lock may keep unchanged. With a later `at`, more claims count as free. */
 export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | '' = ''): Work<ClaimPlace> {
   const { tenant, key, isOfReference } = wanted
   if (!isOfReference) {
@@ -317,7 +317,7 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   }
   let found = yield sql(`${OF_KEY}${lock}`, tenant, key)
   if (found.length === 0) return { key }
-  // A new statement sees what was claimed while the one before waited for the locks.
+  // A new statement sees what was claimed while the previous one waited for the locks.
   if (lock !== '') found = yield sql(OF_KEY, tenant, key)
   const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
   const holders: Claim[] = []
@@ -334,11 +334,11 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   return before ? { key: before.key, before } : { key: freeKey(key, claims) }
 }
 
-/** Of several claims that may be of the wanted vehicle, the caller learns of its own, then of one that is open. */
+/** If several claims may be for the wanted vehicle, the caller is told of its own first, then of an open one. */
 const rankFor = ({ body }: NewClaim, claim: Claim): number =>
   (claim.body === body ? 4 : 0) + (claim.state === 'sending' ? 2 : claim.state === 'unknown' ? 1 : 0)
 
-/** Returns the first key of a reference that no claim has: two gateways that decide at once choose the same one. */
+/** Returns the first key of a reference that no claim has, so that two gateways that decide at the same time choose the same one. */
 function freeKey(key: string, claims: readonly Claim[]): string {
   const taken = new Set(claims.map((claim) => claim.key))
   for (let nth = 2, free = key; ; nth += 1) {

@@ -2,29 +2,29 @@ import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { StoreDown } from './store.ts'
 import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
-/** A value of a table that is copied. */
+/** A value in a table that is copied. */
 type Value = string | number | null
 /** The values of a row, in the order of its columns. */
 type CopiedRow = readonly Value[]
 
 /** Reads whole rows, for a copy from one store to another. */
 export interface CopyReads {
-  /** Returns the tables that a copy takes, as the database has them. */
+  /** Returns the tables to copy, as the database describes them. */
   copiedTables(): Promise<readonly CopiedTable[]>
-  /** Returns rows in the order of the key, after one. */
+  /** Returns the rows after a given one, in the order of their key. */
   rowsAfter(table: CopiedTable, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
   /** Returns the gateways that use the store now. */
   liveInstances(): Promise<readonly string[]>
-  /** Returns the store of which a copy into this one has begun and not ended. */
+  /** Returns the store from which an unfinished copy into this one has begun. */
   copiedFrom(): Promise<string | undefined>
 }
 
 export interface CopyWrites {
-  /** Adds rows with the columns of a table of the other store. */
+  /** Adds rows with the columns of one of the other store's tables. */
   addRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
-  /** Marks a store; resolves when every later claim meets the mark, and every earlier one is there to be copied. */
+  /** Marks a store; resolves when every later claim meets the mark and every earlier one can be copied. */
   beginCopy(from: string): Promise<void>
-  /** Ends a copy; the calendar goes on from this day. */
+  /** Ends a copy; the calendar continues from this day. */
   endCopy(day: number): Promise<void>
 }
 
@@ -38,10 +38,10 @@ export interface CopiedTable {
 /** The tables that belong to one store only. */
 const NOT_COPIED: ReadonlySet<unknown> = new Set(['version', 'calendar', 'instances', 'locks'])
 
-/** The rows of a page. */
+/** The number of rows in a page. */
 const ROWS_AT_ONCE = 500
 const MARK = 'store copy'
-/** Begins the mark of a store that was copied to another one. */
+/** The beginning of the mark of a store that was copied to another one. */
 export const MOVED = 'moved to '
 
 const rowOf = ({ columns }: CopiedTable, row: DatabaseRow): CopiedRow =>
@@ -54,12 +54,12 @@ const rowOf = ({ columns }: CopiedTable, row: DatabaseRow): CopiedRow =>
 const keyOf = ({ columns, key }: CopiedTable, row: CopiedRow): readonly Value[] =>
   key.map((name) => row[columns.findIndex((column) => column.name === name)] ?? null)
 
-/** Holds, in SQL, in a store that bookings may rely on: no copy into it is unfinished, and it was not copied away. */
+/** True, in SQL, for a store that bookings may rely on: no copy into it is unfinished, and it was not copied to another one. */
 export const IS_WHOLE = `NOT EXISTS (SELECT 1 FROM transload.locks WHERE key = '${MARK}')`
 
 /**
- * Rejects a claim in a store that is copied. Each claim asks in its own transaction: a gateway that was suspended through the copy does
- * not know of it.
+ * Rejects a claim in a store that is being or was copied. Each claim checks this in its own transaction, because a gateway that was
+ * suspended during the copy does not know about it.
  */
 export function* demandWhole(): Work<void> {
   const mark = yield* copyReads.copiedFrom()
@@ -69,7 +69,7 @@ export function* demandWhole(): Work<void> {
     )
 }
 
-/** Accepts a store that is copied as it is. */
+/** Accepts a store with the mark of a copy as it is. */
 export function* dropMark(): Work<void> {
   yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
 }
@@ -129,7 +129,7 @@ export const copyWrites: WorkOf<CopyWrites> = {
   },
 }
 
-/** Reads pages of so many rows, one after the other. */
+/** Reads pages of `size` rows, one after the other. */
 export async function* pages<Row>(
   rowsAfter: (last: Row | undefined, size: number) => Promise<readonly Row[]>,
   size = ROWS_AT_ONCE,

@@ -3,50 +3,48 @@ import { DOUBTS } from './schema.ts'
 import { type DatabaseRow, now, sql, type Work } from './work.ts'
 
 /**
- * The doubt about a store that was restored: it lacks what was written after its backup, and a booking that it does not know may
- * have been made.
+ * The doubt about a restored store: it lacks everything written after its backup, and a booking that it does not know may have been made.
  */
 export interface Doubt extends NewDoubt {
-  /** When the doubt was declared. Everything that the store has learnt since then is certain. */
+  /** When the doubt was declared. Everything that the store has learned since then is certain. */
   readonly declaredAt: number
 }
 
-/** A doubt that is to be declared. */
+/** A doubt to be declared. */
 export interface NewDoubt {
   /** Bookings may be missing since then, in milliseconds since 1970. */
   readonly since: number
-  /** When the doubt ends by itself; 0: never. */
+  /** When the doubt ends by itself; 0 means never. */
   readonly until: number
 }
 
 /**
- * How a store came to its place: `own` where it was written there; else it is a copy, and bookings that were made after the copy
- * may be missing.
+ * How a store came to its place: `own` if it was written there. Otherwise it is a copy, and bookings made after the copy may be missing.
  */
 export type StoreOrigin =
   | { readonly kind: 'own' }
   /** A file of `transload store backup`. */
   | { readonly kind: 'backup'; readonly at: number }
-  /** Nothing beside it says that it belongs there. */
+  /** No stamp beside it says that it belongs there. */
   | { readonly kind: 'moved' }
-  /** Another store stood there. */
+  /** There was another store in its place. */
   | { readonly kind: 'other' }
-  /** The store that stood there had more commits. */
+  /** The store in its place had more commits. */
   | { readonly kind: 'older' }
 
 /** Keeps the doubt about a store that may lack bookings, and the decision that ends it. */
 export interface Doubts {
-  /** Returns the doubt that is in force; undefined if there is none. */
+  /** Returns the current doubt; undefined if there is none. */
   doubt(): Promise<Doubt | undefined>
-  /** Declares a doubt from now on. One that is in force already keeps its beginning, if that is earlier. */
+  /** Declares a doubt from now on. If a doubt began earlier and still holds, its beginning is kept. */
   declareDoubt(doubt: NewDoubt): Promise<Doubt>
-  /** Ends the doubt, and accepts a copy as the store of its place; returns false if there was neither. */
+  /** Ends the doubt, and accepts a copy as the store that belongs there; returns false if there was neither. */
   trust(): Promise<boolean>
   /** Returns how the store came to its place. */
   origin(): Promise<StoreOrigin>
 }
 
-/** The numbers of what is in a store. */
+/** The counts of a store's content. */
 interface StoreContent {
   /** The number of rows, by table. */
   readonly rows: Readonly<Record<string, number>>
@@ -54,26 +52,26 @@ interface StoreContent {
   readonly claims: Readonly<Record<string, number>>
 }
 
-/** The content of a store, as an operator inspects it. */
+/** A store's content as an operator inspects it. */
 export interface Inspection extends StoreContent {
   readonly version: number
   /** The version that this program creates and reads. */
   readonly programVersion: number
-  /** The faults in the content of the file; empty if it has none, or if the engine cannot tell. */
+  /** The faults in the file's content; empty if it has none, or if the engine cannot tell. */
   readonly faults: readonly string[]
-  /** The store's id; undefined where it has none. */
+  /** The store's id; undefined if it has none. */
   readonly id?: string | undefined
   readonly origin: StoreOrigin
   readonly doubt: Doubt | undefined
 }
 
-/** Returns what is in a store, with a statement that names its tables. */
+/** Counts a store's content; `tables` is a statement that returns the names of its tables. */
 export function* contentOf(tables: string): Work<StoreContent> {
   const countsOf = (rows: readonly DatabaseRow[]) =>
     Object.fromEntries(rows.map(({ name, count }) => [String(name), Number(count)]))
   const rows: DatabaseRow[] = []
   for (const { name } of yield sql(tables)) {
-    // Names of the schema, which only this program writes.
+    // The names come from the schema, which only this program writes.
     rows.push(...(yield sql(`SELECT '${name}' AS name, count(*) AS count FROM transload.${name}`)))
   }
   const claims = yield sql(
@@ -100,7 +98,7 @@ export const doubtWrites = {
         SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
       ...[doubt.since, doubt.declaredAt, doubt.until],
     )
-    // An operator who declares it uses the store, even if it was copied to another one.
+    // An operator who declares a doubt uses the store, even if it was copied to another one.
     yield* dropMark()
     return doubt
   },

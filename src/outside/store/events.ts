@@ -3,80 +3,80 @@ import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { EVENTS, OPEN_EVENTS } from './schema.ts'
 import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** What an event of the service says. */
+/** The content of one of the service's events. */
 export interface EventContent {
-  /** Empty for an event that names none. */
+  /** The shipment's key; empty if the event names no shipment. */
   readonly shipment: string
-  /** As the service named it; may be unknown. */
+  /** The event's name as the service sent it; may be unknown. */
   readonly event: string
-  /** As the service wrote it. */
+  /** The date as the service wrote it. */
   readonly date: string
   /** SHA-256 of the canonical `data`. Tenant, shipment, event, date and digest are unique together. */
   readonly digest: string
-  /** The JSON of the event, canonical, at most 64 KiB. */
+  /** The event as canonical JSON, at most 64 KiB. */
   readonly payload: string
 }
 
-/** An event that is to be stored. */
+/** An event to be stored. */
 export interface NewEvent extends EventContent {
   readonly tenant: string
-  /** True if the tenant has a callback: the event is queued for delivery in the same durable step. */
+  /** True if the tenant has a callback; the event is then queued for delivery in the same durable step. */
   readonly deliver: boolean
   /**
-   * The fault of an event in another shape than the gateway knows: it is parked at once, for an operator to read.
+   * The fault of an event in an unknown shape, which is parked at once for an operator to read.
    * @default none
    */
   readonly fault?: string | undefined
 }
 
 /**
- * The states of an event: `recorded` without a delivery, `due` until a try succeeds, `delivered`, `parked` after the last
- * try or a refusal, `skipped` by an operator.
+ * The states of an event: `recorded` without a delivery, `due` until a try succeeds, `delivered`, `parked` after the last try or a refusal,
+ * `skipped` by an operator.
  */
 export type EventState = 'recorded' | 'due' | 'delivered' | 'parked' | 'skipped'
 
 /** The format of a rendered body. */
 export type CallbackFormat = 'json' | 'form'
 
-/** The body of every try of a delivery. */
+/** The body that every try of a delivery sends. */
 export interface CallbackBody {
   readonly text: string
   readonly format: CallbackFormat
 }
 
-/** The event that a change applies to: none if it has another version by now. */
+/** The event that a change applies to; the change does nothing if the event has another version by now. */
 interface EventVersion {
   /** `msg_` and 32 hex digits; the same for every copy of the event. */
   readonly id: string
-  /** Grows by one with every lease and change of state; compare-and-set compares it. */
+  /** Grows by one with every lease and change of state; used for compare-and-set. */
   readonly version: number
 }
 
-/** An event, and how far its delivery has come. */
+/** An event and the state of its delivery. */
 export interface StoredEvent extends EventContent, EventVersion {
   readonly tenant: string
-  /** Grows with every event of the store. */
+  /** Grows with every event in the store. */
   readonly no: number
   readonly receivedAt: number
   readonly state: EventState
   /** How many tries have failed. */
   readonly failures: number
-  /** When the next try is due; of a `due` event only. */
+  /** When the next try is due; only for a `due` event. */
   readonly retryAt: number
   readonly changedAt: number
-  /** The outcome of the last try, or the change of an operator; empty before. */
+  /** The outcome of the last try, or an operator's change; empty before that. */
   readonly outcome: string
   /** Undefined until it is rendered. */
   readonly body: CallbackBody | undefined
 }
 
-/** The end of one try. */
+/** The result of one try. */
 export interface TryOutcome {
   readonly state: Exclude<EventState, 'recorded'>
   /** The reply or the failure, in a few words, without secrets. */
   readonly outcome: string
   /**
-   * False for a try that was put off or interrupted: it does not bring the event closer to being parked.
+   * False for a try that was postponed or interrupted, which does not bring the event closer to being parked.
    * @default true, except for `delivered`
    */
   readonly isFailure?: boolean
@@ -86,18 +86,18 @@ export interface TryOutcome {
    */
   readonly retryInMs?: number
   /**
-   * The effect on all deliveries of the tenant: they stop until an operator resumes them, or pause for some time.
+   * The effect on all of the tenant's deliveries: they stop until an operator resumes them, or pause for some time.
    * @default none
    */
   readonly endpoint?: { readonly stop: true } | { readonly pauseMs: number }
 }
 
-/** An endpoint that is stopped or pauses. */
+/** An endpoint that is stopped or paused. */
 interface EndpointState {
   readonly tenant: string
   /** True until an operator resumes it. */
   readonly stopped: boolean
-  /** No delivery starts before, in milliseconds since 1970. */
+  /** No delivery starts before this time, in milliseconds since 1970. */
   readonly pausedUntil: number
   readonly changedAt: number
 }
@@ -117,51 +117,51 @@ export interface EventFilter {
   readonly state?: EventState | undefined
   /** Received at this time or later. */
   readonly since?: number | undefined
-  /** Received before. */
+  /** Received before this time. */
   readonly until?: number | undefined
-  /** With a greater `no`: for the next page. */
+  /** With a greater `no`, for the next page. */
   readonly after?: number | undefined
   /** @default 1,000 */
   readonly limit?: number | undefined
 }
 
-/** Reads of the record of events. */
+/** Reads from the record of events. */
 interface EventReads {
   findEvent(id: string): Promise<StoredEvent | undefined>
-  /** Returns the events of a shipment, oldest first. */
+  /** Returns a shipment's events, oldest first. */
   eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
   /**
-   * Returns shipments with an event since a time, in the order of their first ones: at most `limit` (1,000 by default), of the
-   * first `4 × limit` events.
+   * Returns shipments with an event since a time, in the order of their first events: at most `limit` (1,000 by default), from the first `4
+   * × limit` events.
    */
   shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
   /** Returns events, oldest first. */
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
-  /** Returns those of the tenants that have a delivery that can start now. */
+  /** Returns those of the tenants that have a delivery ready to start. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
-  /** Returns the endpoints that are stopped or pause. */
+  /** Returns the endpoints that are stopped or paused. */
   endpoints(): Promise<readonly EndpointState[]>
   /** Counts the `due` and the `parked` events of every tenant. */
   openEvents(): Promise<readonly OpenEvents[]>
 }
 
 /**
- * The durable record of the service's events, and the queue of their deliveries. Each shipment has a queue of its own, in
- * the order in which its events were stored: an event is leased only if it is the first `due` one of its shipment.
+ * The durable record of the service's events, and the queue of their deliveries. Each shipment has its own queue, in the order in which its
+ * events were stored: an event is leased only if it is its shipment's first `due` one.
  */
 interface EventWrites {
-  /** Stores an event durably, queued for delivery if it says so. A copy changes nothing. */
+  /** Stores an event durably, and queues it for delivery if it says so. A copy of an event changes nothing. */
   takeEvent(event: NewEvent): Promise<{ readonly taken: boolean; readonly id: string }>
   /**
-   * Leases the first `due` event of up to `limit` shipments, longest due first. Another lease waits until this one ends: after
-   * its time, or once the instance that has it has not renewed its own lease for ten seconds.
+   * Leases the first `due` event of up to `limit` shipments, longest due first. No other lease starts until this one ends: after its time,
+   * or once its instance has not renewed its own lease for ten seconds.
    */
   leaseEvents(tenant: string, limit: number, leaseMs: number, instance?: string): Promise<readonly StoredEvent[]>
   /** Stores the body of every try; returns false if the lease is lost. */
   keepBody(event: EventVersion, body: CallbackBody): Promise<boolean>
-  /** Stores the end of a try and ends the lease; returns false if the lease is lost. */
+  /** Stores the result of a try and ends the lease; returns false if the lease is lost. */
   finishTry(event: EventVersion, outcome: TryOutcome): Promise<boolean>
-  /** Makes events `due` at once, with all their tries, and returns how many exist. */
+  /** Makes events `due` at once, with all their tries again, and returns how many exist. */
   replayEvents(ids: readonly string[]): Promise<number>
   /** Skips events that are `due` or `parked`, and returns how many. */
   skipEvents(ids: readonly string[]): Promise<number>
@@ -171,19 +171,19 @@ interface EventWrites {
 
 export interface Events extends EventReads, EventWrites {}
 
-/** How many events and shipments a list has by default. */
+/** How many events or shipments a list has by default. */
 const EVENT_LIST_LIMIT = 1_000
-/** How many events are read for each shipment of a list of shipments. */
+/** How many events are read for each shipment in a list of shipments. */
 const EVENTS_PER_SHIPMENT = 4
 const ID_DIGITS = 32
 
-/** Returns the id of an event: the same for every copy, in every store, even after the event was pruned. */
+/** Returns an event's id: the same for every copy, in every store, even after the event was pruned. */
 function eventId({ tenant, shipment, event, date, digest }: NewEvent): string {
   const identity = JSON.stringify([tenant, shipment, event, date, digest])
   return `msg_${hash('sha256', identity).slice(0, ID_DIGITS)}`
 }
 
-/** Returns the event in a row with all columns of an event. */
+/** Returns the event in a row that has all of an event's columns. */
 function eventOf(row: DatabaseRow): StoredEvent {
   const { no, body: text, format } = row
   const body = typeof text === 'string' ? { text, format: String(format) as CallbackFormat } : undefined
@@ -200,7 +200,7 @@ const IS_DUE = `retry_at <= ${NOW} AND (leased_until <= ${NOW} OR leased_by <> '
   FROM transload.instances WHERE instance = leased_by AND ${isRenewed(String(SILENT_FOR_MS))}))`
 const isWaiting = (tenant: string) =>
   `EXISTS (SELECT 1 FROM transload.endpoints AS endpoint WHERE endpoint.tenant = ${tenant} AND ${IS_WAITING})`
-/** The ids of `$1`, a list as JSON. */
+/** The ids in `$1`, a list as JSON. */
 const LISTED = '(SELECT value FROM transload.each($1))'
 
 export const eventReads: WorkOf<EventReads> = {
@@ -212,7 +212,7 @@ export const eventReads: WorkOf<EventReads> = {
     return (yield sql(text, tenant, shipment)).map(eventOf)
   },
   *shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
-    // The inner limit bounds the work: a tenant may have a million events since a time.
+    // The inner limit bounds the work, because a tenant may have a million events since that time.
     const text = `SELECT shipment FROM (SELECT shipment, no FROM transload.events WHERE tenant = $1
       AND shipment <> '' AND received_at >= $2 ORDER BY received_at, no LIMIT $3) AS first GROUP BY shipment ORDER BY min(no) LIMIT $4`
     const rows = yield sql(text, tenant, since, limit * EVENTS_PER_SHIPMENT, limit)
@@ -267,7 +267,7 @@ export const eventWrites: WorkOf<EventWrites> = {
         ON CONFLICT (id) DO NOTHING RETURNING 1`,
       ...[id, tenant, shipment, event.event, date, digest, payload, state, fault ?? ''],
     )
-    // The row of the queue is locked, so no try that ends meanwhile misses the event.
+    // The queue's row is locked, so a try that ends meanwhile cannot miss the event.
     if (taken.length > 0 && deliver)
       yield sql(
         `INSERT INTO transload.event_queues AS queue (${QUEUE}) VALUES ($1, $2, ${NOW}, 0, '')
@@ -355,8 +355,8 @@ interface Queue {
 }
 
 /**
- * Locks the queues of events and returns them, in one order over all gateways. A queue without a row gets one: otherwise,
- * an event that is stored meanwhile could lose its queue to `updateQueue`.
+ * Locks the queues of events and returns them, in the same order on all gateways. A queue without a row gets one. Otherwise an event that
+ * is stored meanwhile could lose its queue to `updateQueue`.
  */
 function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
   const rows = yield sql(
@@ -368,7 +368,7 @@ function* lockQueues(ids: readonly string[]): Work<readonly Queue[]> {
   return rows.map(({ tenant, shipment }) => ({ tenant: String(tenant), shipment: String(shipment) }))
 }
 
-/** Lets the first due event of a shipment say when its queue is due. */
+/** Makes a shipment's queue due when its first due event is. */
 function* updateQueue({ tenant, shipment }: Queue): Work<void> {
   const requeued = yield sql(
     `INSERT INTO transload.event_queues (${QUEUE}) SELECT tenant, shipment, retry_at, 0, '' FROM transload.events

@@ -6,7 +6,7 @@ export function newInstance(): string {
   return [hostname(), process.pid, startTimeOf(process.pid), crypto.randomUUID().slice(0, 8)].join('/')
 }
 
-/** Returns false if the process of an instance has ended; true if it lives or runs where this process cannot see it. */
+/** Reports whether an instance's process is alive; also true if it runs where this process cannot see it. */
 export function isAlive(instance: string): boolean {
   const [host, pid, startTime] = instance.split('/')
   if (host !== hostname()) return true
@@ -20,10 +20,10 @@ export function isAlive(instance: string): boolean {
   return startTimeNow === undefined || startTimeNow === startTime
 }
 
-/** The start time is field 22 of `/proc/<pid>/stat` (proc(5)); this is its index after the name, which is field 2. */
+/** The index of the start time, which is field 22 of `/proc/<pid>/stat` (proc(5)), after the name, which is field 2. */
 const START_TIME_AFTER_NAME = 19
 
-/** Returns when a process started, in ticks since boot, to tell it from a later one with its pid; undefined without /proc. */
+/** Returns when a process started, in ticks since boot, to distinguish it from a later one with the same pid; undefined without /proc. */
 function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -34,9 +34,9 @@ function startTimeOf(pid: number): string | undefined {
   }
 }
 
-/** A gateway that has not renewed its lease for so long counts as gone. */
+/** A gateway that has not renewed its lease for this long counts as gone. */
 export const SILENT_FOR_MS = 10_000
 
-/** Tells in SQL if a lease was renewed lately. One that was renewed in the future was renewed before the last start of the machine. */
+/** Reports, in SQL, whether a lease was renewed recently. A renewal in the future was made before the machine's last start. */
 export const isRenewed = (withinMs: string): string =>
   `beat_ms > transload.lease_ms() - ${withinMs} AND beat_ms <= transload.lease_ms()`

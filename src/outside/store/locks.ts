@@ -3,15 +3,15 @@ import { createKeyedMutex } from '../../runtime/collections.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { type Locks, LockTimeout } from './store.ts'
 
-/** The time that a lock lasts without a renewal. */
+/** How long a lock lasts without a renewal. */
 const LOCK_LEASE_MS = 10_000
 const RENEW_EVERY_MS = LOCK_LEASE_MS / 4
-/** Until then a lock counts as held without another look at the store. */
+/** How long a lock counts as held without another look at the store. */
 const HELD_FOR_MS = LOCK_LEASE_MS / 2
-/** The average pause between two tries of a lock that another process holds. */
+/** The average pause between two tries for a lock that another process holds. */
 const POLL_MS = 40
 
-/** The locks in an engine; each operation is atomic over all processes that share the store. */
+/** An engine's locks; each operation is atomic across all processes that share the store. */
 export interface LockRows {
   /** Takes or renews a lock for this long; returns false if another holder has it. */
   takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
@@ -19,8 +19,8 @@ export interface LockRows {
 }
 
 /**
- * Creates the locks of a store. Work of one process queues in memory, and takes at most one lock per key; the lock is a row
- * with a lease, which needs no connection while the work runs.
+ * Creates a store's locks. Work within one process queues in memory and takes at most one lock per key. The lock is a row with a lease,
+ * which needs no connection while the work runs.
  */
 export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Locks {
   const mutex = createKeyedMutex()
@@ -29,7 +29,7 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
     while (!isLate()) {
       const asked = currentMoment()
       if (await takeLock(key, holder, LOCK_LEASE_MS)) return hold(key, asked)
-      // With jitter: in step with another process, this one could always come second.
+      // With jitter: in step with another process, this one could always lose.
       await delay(POLL_MS * (0.5 + Math.random()))
     }
     return undefined
@@ -52,8 +52,8 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
       isHeld: () => !isLost && elapsedSince(confirmedAt) <= HELD_FOR_MS,
       async release() {
         clearInterval(timer)
-        // A renewal after the release would take the lock again. Without one, the lock is dropped at once: a command may close the
-        // store right after its work.
+        // A renewal after the release would take the lock again. If none is under way, the lock is dropped at once, because a command may
+        // close the store right after its work.
         const renewal = renewals.current()
         if (renewal) await renewal
         // A lock that cannot be released ends with its lease.

@@ -18,59 +18,59 @@ import type {
 } from './store.ts'
 import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
 
-/** The first number of a name that the service gave. */
+/** The lowest kind number of a name that the service gave. */
 const SERVICE_KINDS = 2
 
-/** Returns the stored number of a name's kind and giver; their order is that of a scan. */
+/** Returns the stored number for a name's kind and giver; a scan follows the order of these numbers. */
 const kindNumber = ({ kind, givenBy }: NameOfId): number =>
   (kind === 'quote' ? 0 : 1) + (givenBy === 'caller' ? 0 : SERVICE_KINDS)
 
-/** The longest name that is its own key: an index of PostgreSQL takes 2,704 bytes. */
+/** The longest name that is its own key, because a PostgreSQL index takes 2,704 bytes. */
 const LONGEST_KEY = 400
 
-/** Returns what finds a name: of a long one, its beginning and a digest, and so in its own letters alone. */
+/** Returns the key that finds a name. For a long name, that is its beginning and a digest, so it is found only in its own case. */
 export const nameKey = (name: string): string =>
   name.length <= LONGEST_KEY ? name : name.slice(0, LONGEST_KEY).toWellFormed() + hash('sha256', name)
 
-/** Returns a name as its row has it beside the key: null where the key is the name. */
+/** Returns the name that a row keeps next to the key: null if the key is the name. */
 const whole = (name: string) => (name.length <= LONGEST_KEY ? null : name)
 
-/** Returns the key of a name, as its row has it. */
+/** Returns the key of a name's row. */
 const partsOf = (name: NameOfId) =>
   [name.tenant, nameKey(name.name), kindNumber(name), name.kind === 'quote' ? '' : thingKey(name.id)] as const
 
 export const NAME_KEY = 'tenant, name, kind, bearer'
 
-/** Returns one text for the key of a name. */
+/** Returns the key of a name's row as one text. */
 export const keyOf = (name: NameOfId): string => JSON.stringify(partsOf(name))
 
-/** A column has no id that is spelled like its key. */
+/** The column is null if the id is spelled like its key. */
 const spelled = (id: string, key: string) => (id === key ? null : id)
 
 /* Rows of names */
 
 const NAME = `${NAME_KEY}, id, at, whole`
 const SELECT_NAMES = `SELECT ${NAME}, turn FROM transload.names`
-/** A caller may write a name in more cases than can be read. */
+/** A caller may have spelled a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
 const inThisCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant} AND name = ${name}`
 
-/** The rows of a name in another case of its letters. */
+/** The rows of a name in another case. */
 const inOtherCase = (tenant: string, name: string) => `${SELECT_NAMES} WHERE tenant = ${tenant}
     AND name IN (lower(${name}), upper(${name})) AND name <> ${name}
     UNION ALL ${SELECT_NAMES} WHERE tenant = ${tenant} AND lower(name) = lower(${name}) AND name <> lower(name) AND name <> upper(name) AND name <> ${name}
     LIMIT ${MOST_IN_OTHER_CASE}`
 
-/** The rows of a name in any case of its letters. */
+/** The rows of a name in any case. */
 export const inAnyCase = (tenant: string, name: string) =>
   `${inThisCase(tenant, name)} UNION ALL SELECT * FROM (${inOtherCase(tenant, name)}) AS others`
 
-/** The columns of quotes and shipments that a write may give. Each is null where it is not known. */
+/** The columns of quotes and shipments that a write may set. Each is null if it is not known. */
 export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
 export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
 
-/** A quote or shipment is one column, as JSON with the members of its record. Parts that are not known are blank. */
+/** A quote or shipment as one column: JSON with the members of its record. Unknown parts are blank. */
 const record = (of: 'quote' | 'shipment', parts: string) =>
   `json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text AS thing`
 export const QUOTE = record(
@@ -89,7 +89,7 @@ const quoteOf = (tenant: string, key: string) =>
 const shipmentOf = (tenant: string, key: string) =>
   `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE shipment.tenant = ${tenant} AND shipment.key = ${key}`
 
-/** Names with the things that bear them; null where nothing is stored of one. */
+/** Names with the things that bear them; null if nothing is stored of one. */
 export const withThings = (names: string) => `SELECT name.*, CASE name.bearer
     WHEN '' THEN (${quoteOf('name.tenant', 'transload.thing_key(name.id)')})
     ELSE (${shipmentOf('name.tenant', 'name.bearer')}) END AS thing FROM (${names}) AS name`
@@ -102,7 +102,7 @@ const FIND_SHIPMENT = shipmentOf('$1', '$2')
 const SHIPMENTS_OF_QUOTE = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment
   WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
 
-/** Returns the name in a row with all its columns. */
+/** Returns the name in a row that has all of a name's columns. */
 function nameOf(row: DatabaseRow): Name {
   const kind = Number(row['kind'])
   return {
@@ -115,13 +115,13 @@ function nameOf(row: DatabaseRow): Name {
   }
 }
 
-/** Returns the quote or shipment of a column; undefined if the row has none. Only this program writes it. */
+/** Returns the quote or shipment in a column; undefined if the row has none. Only this program writes it. */
 export const thingIn = <T extends Quote | StoredShipment>(tenant: string, json: unknown): T | undefined =>
   typeof json === 'string' ? { tenant, ...JSON.parse(json) } : undefined
 
 /**
- * Returns the names in rows with what is stored of their bearers: the caller's own first, then the newest first, then the later
- * write first. Most names have one bearer, for which a database that sorts takes longer than to find it.
+ * Returns the names in rows with what is stored of their bearers: the caller's own first, then by age, newest first, then by write, latest
+ * first. Most names have one bearer, and a database takes longer to sort than to find it.
  */
 export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[] {
   const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
@@ -174,14 +174,14 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   },
 }
 
-/** The names of a page. */
+/** The number of names in a page. */
 const NAMES_AT_ONCE = 500
 const NAMES_AFTER = `SELECT name.*, vehicles FROM (SELECT ${NAME} FROM transload.names
     WHERE (${NAME_KEY}) > ($1, $2, $3, $4) ORDER BY ${NAME_KEY} LIMIT ${NAMES_AT_ONCE}) AS name
   LEFT JOIN transload.shipments AS shipment ON shipment.tenant = name.tenant AND shipment.key = name.bearer
   ORDER BY name.tenant, name.name, name.kind, name.bearer`
 
-/** Reads page by page, each by itself, which lets checkpoints and calls run in between. */
+/** Reads page by page, each in its own read, so that checkpoints and calls can run in between. */
 export async function* scan(
   namesAfter: (place: NameKey) => Promise<readonly ScannedName[]>,
   { tenant, after }: Parameters<NameRecord['scan']>[0],
@@ -199,7 +199,7 @@ export async function* scan(
 
 /* Writes */
 
-/** The later write of a name has the greater turn; most names have one bearer, whose turn takes no space. */
+/** A later write of a name has a greater turn. Most names have one bearer, whose turn takes no space. */
 const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
 
@@ -208,13 +208,13 @@ const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 
-/** Parts that are not given stay. */
+/** Keeps the parts that are not given. */
 const keeping = (parts: readonly string[]) =>
   parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
-/** The new values of a quote and a shipment that are there already, under the name `old`. */
+/** The new values of an existing quote or shipment, whose row is called `old`. */
 export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
-/** A shipment that is perhaps canceled is as old as it was. */
+/** `perhaps-canceled` does not change a shipment's age. */
 const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'perhaps-canceled'), 'live')"
 export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'perhaps-canceled'), 'live')
@@ -231,13 +231,13 @@ const PUT_SHIPMENT = putThing('shipments', SHIPMENT_PARTS, SET_SHIPMENT)
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
 
-/** Returns the columns of a name as they are written, in their order. */
+/** Returns a name's columns to write, in order. */
 export function nameRow(name: NameOfId) {
   const [tenant, text, kind, bearer] = partsOf(name)
   return { tenant, name: text, kind, bearer, id: spelled(name.id, bearer), whole: whole(name.name) }
 }
 
-/** Returns the columns of a quote that are written, in their order; those that stay are null. */
+/** Returns a quote's columns to write, in order; those that do not change are null. */
 export function quoteRow({ tenant, id, own, names, facts, price, approval, idsInApproval }: QuoteChange) {
   const key = thingKey(id)
   const told = { own: own ?? null, names: json(names), facts: json(facts), price: price ?? null }
@@ -245,7 +245,7 @@ export function quoteRow({ tenant, id, own, names, facts, price, approval, idsIn
   return { tenant, key, id: spelled(id, key), ...told, ...approved }
 }
 
-/** Returns the columns of a shipment that are written, in their order; those that stay are null. */
+/** Returns a shipment's columns to write, in order; those that do not change are null. */
 export function shipmentRow({ tenant, id, own, vehicles, formerVins, state, quote }: ShipmentChange) {
   const key = thingKey(id)
   const shown = { vehicles: json(vehicles), former_vins: json(formerVins), state: state ?? null }
@@ -253,7 +253,7 @@ export function shipmentRow({ tenant, id, own, vehicles, formerVins, state, quot
   return { tenant, key, id: spelled(id, key), own: own ?? null, ...shown, ...of }
 }
 
-/** The items of `$1` as names; each is an array, with its key first. */
+/** The key columns of the names in `$1`; each name is an array that begins with its key. */
 const LOADED_KEY = [item(0), item(1), item(2, 'bigint'), item(3)]
 const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   SELECT ${LOADED_KEY.join(', ')}, ${item(4)}, coalesce(${item(5, 'bigint')}, transload.now_ms()), ${item(7)}, ${nextTurn(item(0), item(1))}
@@ -286,7 +286,7 @@ export const nameWrites: WorkOf<NameWrites> = {
     return dropped
   },
   *load(names, { replace }) {
-    // Of several with one key, the one that stays.
+    // Of several names with the same key, the one that stays.
     const chosen = new Map<string, LoadedName>()
     for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
     const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(nameOf))
@@ -320,7 +320,7 @@ const rowsOf = (names: readonly LoadedName[]): string =>
     }),
   )
 
-/** Returns a row for each shipment of which names tell a VIN, the first of several. */
+/** Returns a row for each shipment for which names contain a VIN; if there are several, the first. */
 function vehiclesOf(names: readonly LoadedName[]) {
   const rows = new Map<string, readonly (string | null)[]>()
   for (const { tenant, kind, id, vin } of names) {

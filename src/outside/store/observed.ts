@@ -2,7 +2,7 @@ import { currentCall } from '../../runtime/call.ts'
 import { type CountedMetric, gauge, type Histogram, labelledGauge } from '../../runtime/metrics.ts'
 import type { Store } from './store.ts'
 
-/** The verbs that tell of the store itself, yield pages, or are timed by themselves. */
+/** The verbs that are about the store itself, yield pages, or are timed separately. */
 const UNTIMED: ReadonlySet<string> = new Set(['ready', 'now', 'close', 'scan', 'exclusive'])
 
 /** Times every operation of a store: for the metrics, and for the call that waits for it. */
@@ -45,11 +45,11 @@ export function observeStore(store: Store, seconds: Histogram) {
           )
         : verb,
     ]),
-    // Each verb has the arguments and the result that it had.
+    // Each verb keeps its arguments and its result.
   ) as unknown as Store
   const observed: Store = {
     ...timedVerbs,
-    // Only a server makes these wait; other engines answer them at once, in this thread.
+    // These wait only for a server; other engines answer them at once, in this thread.
     ...(store.engine !== 'postgres' && { quote: store.quote, shipment: store.shipment }),
     exclusive: (key, waitMs, work) => {
       const got = Promise.withResolvers<void>()
@@ -72,7 +72,7 @@ export function observeStore(store: Store, seconds: Histogram) {
 
 const MS_PER_SECOND = 1_000
 
-/** Makes the gauge of the store's size; without values while the store is down. */
+/** Makes the gauge of the store's size; it has no values while the store is down. */
 export const sizeGauge = (store: Store): CountedMetric =>
   labelledGauge('transload_store_bytes', 'The size of the store.', async () => {
     const size = await store.size().catch(() => undefined)

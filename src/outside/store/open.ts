@@ -2,10 +2,7 @@ import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import type { StoreOptions } from './state.ts'
 import type { Store } from './store.ts'
 
-/**
- * Opens a store. Resolves when the store is ready, or with one that is not ready yet and keeps trying; rejects if a retry
- * cannot help.
- */
+/** Opens a store. Resolves with a store that is ready, or that is not ready yet and keeps trying; rejects if a retry cannot help. */
 export type OpenStore = (options: StoreOptions) => Promise<Store>
 
 /** Opens the store at a URL. */
@@ -14,7 +11,7 @@ export async function openStore(storeUrl: string, options: StoreOptions = {}): P
   return open(options)
 }
 
-/** Loads the engine of the store at a URL, and its driver; no other is loaded. */
+/** Loads the engine for a store's URL and its driver, and no other. */
 export async function loadEngine(storeUrl: string): Promise<OpenStore> {
   const url = storeUrl.trim()
   switch (engineOf(url)) {

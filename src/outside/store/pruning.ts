@@ -3,27 +3,27 @@ import { nameKey } from './names.ts'
 import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as the claims of their shipments. */
+/** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims. */
 export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'shipments', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
 interface PruneStep {
   readonly table: PrunedTable
-  /** Rows that were neither written nor used for this long may go; a part of a day counts as a day. */
+  /** Rows that were neither written nor used for this long may be deleted; part of a day counts as a day. */
   readonly olderThanMs: number
-  /** Counts all that would go, and deletes nothing. @default false */
+  /** Counts everything that would be deleted, without deleting it. @default false */
   readonly dryRun?: boolean | undefined
-  /** Where the step before this one ended. @default this is the first step */
+  /** Where the previous step ended. @default this is the first step */
   readonly after?: RowKey | undefined
 }
 
 export interface PruneStepEnd {
-  /** How many rows went, or would go. */
+  /** How many rows were or would be deleted. */
   readonly pruned: number
   /** True if there may be more. */
   readonly more: boolean
-  /** Where the next step begins, in a table that is looked through. */
+  /** Where the next step starts, in a table that is searched in full. */
   readonly after?: RowKey | undefined
 }
 
@@ -32,45 +32,45 @@ type RowKey = readonly (string | number)[]
 
 export interface StoreSize {
   readonly bytes: number
-  /** The part of `bytes` that later rows will use again. */
+  /** The part of `bytes` that later rows will reuse. */
   readonly freeBytes: number
 }
 
 /**
- * Deletes rows that are not needed any more. Rows have the day on which they were written or used last, by a calendar that the
- * store itself keeps: a clock that jumps makes no row old. Some rows stay however old they are:
+ * Deletes rows that are no longer needed. Rows have the day on which they were last written or used, by a calendar that the store itself
+ * keeps, so that a clock that jumps makes no row old. Some rows stay however old they are:
  *
  * - claims that are `sending` or `unknown`, with their audit entries;
  * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
  * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
  */
 export interface Pruning extends PruneWrites {
-  /** Costs the same however many rows there are. */
+  /** Returns the size, at the same cost for any number of rows. */
   size(): Promise<StoreSize>
 }
 
 interface PruneWrites {
-  /** Notes that names, and quotes and shipments with these ids, are used now. */
+  /** Notes that names, and the quotes and shipments with these ids, are used now. */
   noteUses(tenant: string, names: readonly string[]): Promise<void>
   /**
-   * Turns the calendar by a day once 24 hours have gone by, by the store's clock and by `goneMs`, the time since this process
-   * looked last on a clock that nobody sets. One call turns it by one day at most. Returns the day, in days since 1970.
+   * Advances the calendar by a day once 24 hours have passed, both by the store's clock and by `goneMs`: the time since this process last
+   * looked, on a clock that nobody sets. One call advances it by one day at most. Returns the day, in days since 1970.
    */
   turnDay(goneMs: number): Promise<number>
-  /** Deletes a few rows, in a durable step of its own that no call waits for longer than a moment. */
+  /** Deletes a few rows, in a durable step that no call waits for longer than a moment. */
   prune(step: PruneStep): Promise<PruneStepEnd>
 }
 
 /** How many rows a step deletes at most, to leave room for other writes in between. */
 const STEP_ROWS = 200
-/** How many rows a step looks through: most of them stay. */
+/** How many rows a step searches; most of them stay. */
 const STEP_LOOKS = 500
-/** With its indexes, a claim is the work of several other rows. */
+/** Fewer, because a claim with its indexes is as much work as several other rows. */
 const STEP_CLAIMS = 50
 /** A gateway that has not renewed its lease for this long is gone for good. */
 const INSTANCE_KEPT_MS = DAY_MS
 
-/** A table with an index by use, and its rows that go, with the last day that is old as $1. */
+/** A table with an index by use, and which rows are deleted; `$1` is the last day that is old. */
 interface IndexedTable {
   readonly table: string
   readonly key: string
@@ -105,11 +105,11 @@ function* pruneRows({ table, key, where }: IndexedTable, lastDay: number, dryRun
   return { pruned: gone.length, more: gone.length > 0 }
 }
 
-/** A table without an index by use, which would be large, and what happens to its old rows. */
+/** A table without an index by use, because that would be large, and what happens to its old rows. */
 interface LookedThrough {
   readonly table: string
   readonly key: readonly string[]
-  /** Before every key. */
+  /** A key before every other. */
   readonly first: RowKey
   readonly isOld: string
   readonly isNeeded: string
@@ -117,7 +117,7 @@ interface LookedThrough {
   readonly set?: string
 }
 
-/** Claims are pruned first: one that is still there stays. */
+/** Claims are pruned first, so a claim that is still there stays. */
 const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS claim
   WHERE claim.tenant = row.tenant AND lower(claim.shipment) = lower(${id}) AND claim.shipment <> '')`
 const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
@@ -145,11 +145,11 @@ const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts'
     isOld: 'used_day <=',
     isNeeded: hasClaim('row.key'),
   },
-  // Their names and the rest of them stay.
+  // The quotes' names and other parts stay.
   facts: { ...QUOTES, isOld: 'facts IS NOT NULL AND at <', isNeeded: '1 = 0', set: 'facts = NULL' },
 }
 
-/** Looks at the next rows, and deletes or changes the old ones. */
+/** Searches the next rows, and deletes or changes the old ones. */
 function* lookThrough(
   { table, key, first, isOld, isNeeded, set }: LookedThrough,
   before: number,
@@ -162,7 +162,7 @@ function* lookThrough(
     `SELECT ${keys} FROM transload.${table} WHERE (${keys}) > ${place(1)} ORDER BY ${keys} LIMIT 1 OFFSET ${STEP_LOOKS - 1}`,
     ...after,
   )
-  // Only text and numbers are in keys.
+  // Keys contain only text and numbers.
   const end = last && key.map((column) => last[column] as string | number)
   const old = `SELECT ${keys} FROM transload.${table} WHERE ${isOld} $1 AND (${keys}) > ${place(2)}
     ${end ? `AND (${keys}) <= ${place(2 + key.length)}` : ''} FOR UPDATE SKIP LOCKED`
@@ -174,14 +174,14 @@ function* lookThrough(
   return { pruned: done.length, more: end !== undefined, after: end }
 }
 
-/** Drops the counts of old days, and the names that did not occur since. */
+/** Drops the counts of old days, and names that have not occurred since. */
 function* dropCounts(day: number): Work<PruneStepEnd> {
   let pruned = 0
   for (const { from, before } of [
     { from: 'call_counts WHERE day < $1', before: day },
     { from: 'name_counts WHERE last_at < $1', before: day * DAY_MS },
     { from: 'watched_days WHERE day < $1', before: day },
-    // A batch is sent again within seconds.
+    // A lost batch is sent again within seconds.
     { from: 'count_batches WHERE at < $1', before: (yield* now()) - DAY_MS },
   ]) {
     pruned += (yield sql(`DELETE FROM transload.${from} RETURNING 1`, before)).length
@@ -189,7 +189,7 @@ function* dropCounts(day: number): Work<PruneStepEnd> {
   return { pruned, more: false }
 }
 
-/** Drops what processes have left behind that are gone. */
+/** Drops the rows of processes that are gone. */
 function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
   const gone = `FROM transload.instances WHERE beat_ms < transload.lease_ms() - ${INSTANCE_KEPT_MS}
     OR beat_ms > transload.lease_ms()`
@@ -227,7 +227,7 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     const [calendar] = yield sql('SELECT day FROM transload.calendar')
     const day = Number(calendar?.['day'])
     const keptDays = Math.ceil(olderThanMs / DAY_MS)
-    // Facts and counts have the time of the clock, and the calendar may have begun while that was ahead.
+    // Facts and counts have clock times, and the calendar may have started while the clock was ahead.
     const firstKept = Math.min(day, Math.floor((yield* now()) / DAY_MS)) - keptDays
     // A use may be noted a day late.
     const lastDay = day - keptDays - 2

@@ -4,29 +4,29 @@ import type { CallCount, NameCount } from './scoreboard.ts'
 import type { Claim } from './store.ts'
 import { type DatabaseRow, item, sql, type Work } from './work.ts'
 
-/** One migration of a store. A store has had a number of steps, in order; a released step never changes. */
+/** One migration of a store. A store has had a number of steps, in order. A released step never changes. */
 export interface SchemaStep {
   /**
-   * The least number of steps that a gateway must know to use the store after this one. A step that only adds needs no more
-   * than the one before it; one that removes something needs the release that stopped using it (docs/architecture.md).
+   * The least number of steps that a gateway must know to use the store after this one. A step that only adds needs no more than the
+   * previous one. A step that removes something needs the release that stopped using it (docs/architecture.md).
    */
   readonly needs: number
   /** For both engines: `TEXT` compares by bytes, `INTEGER` has 64 bits, `NUMBERED` numbers the rows. */
   readonly sql: string
 }
 
-/** Describes the columns of a table that steps have made, each with the property that it holds: what reads and writes rows follows. */
+/** Describes the columns that steps gave a table, each with its property. Everything that reads and writes rows follows this. */
 function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEXT' | 'INTEGER'>>) {
   const all = Object.entries(types).map(([property, type]) => ({
-    // The list has the properties of a row, and no other.
+    // The list has a row's properties, and no others.
     property: property as keyof T & string,
     name: property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
     type: type as 'TEXT' | 'INTEGER',
   }))
   const each = (write: (column: (typeof all)[number], index: number) => string) => all.map(write).join(', ')
-  /** Has every property: they are set faster than added. */
+  /** Has every property, because setting one is faster than adding it. */
   const blank = Object.fromEntries(all.map(({ property }) => [property, undefined]))
-  /** Returns what is in a row with all of them. */
+  /** Returns the object in a row that has all of the columns. */
   function of(row: DatabaseRow): T {
     const found: Record<string, unknown> = { ...blank }
     for (const { property, name, type } of all)
@@ -36,16 +36,16 @@ function columns<T extends object>(types: Readonly<Record<keyof T & string, 'TEX
   }
   return {
     all,
-    /** For a list in a statement. */
+    /** The names of the columns, for a statement. */
     names: each(({ name }) => name),
-    /** Their values in a row of `transload.each($1)`. */
+    /** The values of the columns in a row of `transload.each($1)`. */
     items: each(({ type }, index) => item(index, type === 'TEXT' ? 'text' : 'bigint')),
     of,
-    /** Reads rows that have all of them. */
+    /** Reads rows that have all of the columns. */
     *read(...statement: Parameters<typeof sql>): Work<readonly T[]> {
       return (yield sql(...statement)).map(of)
     },
-    /** Returns the rows of `transload.each` for these. */
+    /** Returns the JSON that `transload.each` turns into these rows. */
     listOf: (rows: readonly T[]) => JSON.stringify(rows.map((row) => all.map(({ property }) => row[property]))),
   }
 }
@@ -69,7 +69,7 @@ export const CLAIMS = columns<Claim>({
   changedAt: 'INTEGER',
 })
 
-/** Those that every event has. */
+/** The columns that every event has. */
 export const EVENTS = columns<Omit<StoredEvent, 'body' | 'no'>>({
   id: 'TEXT',
   tenant: 'TEXT',
@@ -114,16 +114,16 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
 /**
  * The migrations of both engines. The text of a released step is frozen: it has no column that a later step adds.
  *
- * Names cluster by name: a look-up is one descent, also in any case for names of which all letters have the same. Old names are
- * found by a look at all: an index would be as large as a name. `name` is the key of a name: of one of more than 400 characters its
- * beginning with a digest, for an index of PostgreSQL takes 2,704 bytes; then `whole` has all of it. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the
- * service gave the name. `bearer` is the key of a shipment, and empty for a quote: its name means one. `turn` orders names of the
- * same age. `key` is what finds an id in every spelling, and `id` is null where it is spelled like that. What is not known of a
- * quote or shipment is null. `used_day` is the day of the last write or noted use, by the calendar of the store. A `trail` has the
- * entries of a claim as JSON, with commas between them; `old_trails` has those from before a claim was taken again. Leases and
- * locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue, which is due when the first of its `due`
- * events is; its row is locked by every write that adds or finishes an event of the shipment. `count_batches` has the number of
- * the last batch that each process added.
+ * Names cluster by name, so that a lookup is one descent, and so is one in any case if the name is stored in only lower or only upper case.
+ * Old names are found by a search of the whole table, because an index would be as large as a name. `name` is the key of a name. For a name
+ * of more than 400 characters, that is its beginning with a digest, because a PostgreSQL index takes 2,704 bytes, and `whole` has the full
+ * name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name. `bearer` is the key of a shipment, and empty for
+ * a quote, because a name means only one. `turn` orders names of the same age. `key` finds an id in every spelling, and `id` is null if it
+ * is spelled like the key. Unknown values of a quote or shipment are null. `used_day` is the day of the last write or noted use, by the
+ * store's calendar. A `trail` has a claim's entries as JSON, separated by commas; `old_trails` has those from before a claim was taken
+ * again. Leases and locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue, which is due when its first `due`
+ * event is; every write that adds or finishes one of the shipment's events locks the queue's row. `count_batches` has the number of the
+ * last batch that each process added.
  */
 export const STEPS: readonly SchemaStep[] = [
   {
@@ -222,6 +222,6 @@ export const VERSION = STEPS.length
 /** Returns the number of steps that a gateway must know to use a store that has had all of these. */
 export const neededAfter = (steps: readonly SchemaStep[]): number => Math.max(0, ...steps.map(({ needs }) => needs))
 
-/** Says why a gateway cannot use a store. */
+/** Returns why a gateway cannot use a store. */
 export const tooNew = (needed: number, known: number): string =>
   `The store has version ${needed}, and this gateway knows ${known}. Run the newer gateway, or restore a backup.`

@@ -2,22 +2,22 @@ import type { Use } from '../../runtime/call.ts'
 import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
 import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 
-/** Calls of a tenant on a day that had one outcome. */
+/** A tenant's calls on one day with the same outcome. */
 export interface CallCount {
   readonly tenant: string
   /** In days since 1970, UTC. */
   readonly day: number
   readonly use: Use
-  /** Empty where the call has none. */
+  /** Empty if the call has none. */
   readonly action: string
-  /** `done`, `replayed`, or the code of the error. */
+  /** `done`, `replayed`, or the error's code. */
   readonly outcome: string
   readonly calls: number
 }
 
 /**
- * The meaning of a name: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source
- * network, an error code, a `Use`, or a booking at another price than that of its quote.
+ * The meaning of a name: a version-1 field that was used, unused, lossy or assumed, an unknown field, a user agent, a source network, an
+ * error code, a `Use`, or a booking at a price other than its quote's.
  */
 export type NameKind =
   | 'used'
@@ -31,28 +31,28 @@ export type NameKind =
   | 'use'
   | 'price'
 
-/** How often, and when, a name occurred in the calls of a tenant. */
+/** How often and when a name occurred in a tenant's calls. */
 export interface NameCount {
   readonly tenant: string
   readonly kind: NameKind
-  /** Empty where the name belongs to no action. */
+  /** Empty if the name belongs to no action. */
   readonly action: string
   readonly name: string
   readonly count: number
   /** In milliseconds since 1970. */
   readonly firstAt: number
   readonly lastAt: number
-  /** The request id of the last call; empty for all but errors. */
+  /** The request id of the last call; empty except for errors. */
   readonly example: string
 }
 
-/** Counts to add in one step. Each of its keys occurs once. */
+/** Counts to add in one step. Each key occurs only once. */
 export interface CountBatch {
   /** The counting process. */
   readonly instance: string
-  /** Grows with every batch of the process; a batch that is sent again has the same number. */
+  /** Grows with every batch of the process. A batch that is sent again has the same number. */
   readonly no: number
-  /** The days on which the process watched. */
+  /** The days on which the process counted. */
   readonly days: readonly number[]
   readonly calls: readonly CallCount[]
   readonly names: readonly NameCount[]
@@ -60,14 +60,14 @@ export interface CountBatch {
 
 /** The durable counts of calls. Processes and gateways that share a store add to the same counts. */
 export interface Scoreboard extends CountReads {
-  /** Adds a batch in one durable step; a batch that was added before changes nothing. */
+  /** Adds a batch in one durable step. A batch that was already added changes nothing. */
   addCounts(batch: CountBatch): Promise<void>
 }
 
 interface CountReads {
-  /** Returns up to `USES_AT_ONCE` counts of the kind `use`, by tenant and name, after one of them. */
+  /** Returns up to `USES_AT_ONCE` counts of kind `use` after a given one, by tenant and name. */
   countedTenants(after?: { readonly tenant: string; readonly name: string }): Promise<readonly NameCount[]>
-  /** Returns the counts of tenants from a day on, by tenant and day. */
+  /** Returns tenants' counts from a day on, by tenant and day. */
   callCounts(tenants: readonly string[], fromDay: number): Promise<readonly CallCount[]>
   nameCounts(tenant: string): Promise<readonly NameCount[]>
   /** Returns the days on which a gateway counted, in order. */
@@ -75,27 +75,27 @@ interface CountReads {
 }
 
 export const DAY_MS = 86_400_000
-/** How many days the counts of calls are kept, and with them who was quiet. */
+/** How many days the counts of calls are kept, and so the knowledge of who made no calls. */
 export const COUNTED_DAYS = 400
 
-/** Reads of the embedded store run on the event loop. */
+/** Limited, because reads of the embedded store run on the event loop. */
 const USES_AT_ONCE = 1_000
 
 /** The name under which a bounded kind counts the names beyond its limit. */
 export const OTHER_NAMES = ''
 
-/** How many names of a kind a tenant may have, where callers choose them; the gateway itself limits the others. */
+/** How many names of a kind a tenant may have, if callers choose them; the gateway itself limits the others. */
 export const MOST_OF_KIND: Readonly<Partial<Record<NameKind, number>>> = { unknown: 50, agent: 10, network: 50 }
 
-/** The kinds whose names callers choose; they belong to no action. */
+/** The kinds whose names callers choose. These names belong to no action. */
 const BOUNDED_KINDS = Object.keys(MOST_OF_KIND) as readonly NameKind[]
 
-/** Returns names as they are stored beside the known ones: those beyond the limit of their kind become one. */
+/** Returns names as they are stored next to the known ones: those beyond their kind's limit become one. */
 function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]): readonly NameCount[] {
   const admitted = new Map<string, Set<unknown>>()
   const admittedOf = (tenant: unknown, kind: unknown): Set<unknown> => {
     const key = `${kind} ${tenant}`
-    // The name of the others is one more.
+    // The name for the others counts as one more.
     const found = admitted.get(key) ?? new Set([OTHER_NAMES])
     admitted.set(key, found)
     return found
@@ -149,7 +149,7 @@ const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COUNTS.nam
 
 export const countWrites = {
   *addCounts({ instance, no, days, calls, names }: CountBatch): Work<void> {
-    // One batch at a time: two could together exceed a limit of names, or wait for each other's rows.
+    // One batch at a time: two together could exceed a limit of names, or wait for each other's rows.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')
     const taken = yield sql(
       `INSERT INTO transload.count_batches AS known (instance, no, at) VALUES ($1, $2, transload.now_ms()) ON CONFLICT (instance)

@@ -6,18 +6,18 @@ export interface StoreState {
 }
 
 export interface StoreOptions {
-  /** Called when the readiness, or the reason for its lack, changes. */
+  /** Called when the readiness changes, or the reason for not being ready. */
   readonly onState?: (state: StoreState) => void
   /** Called with a remark for the operator, such as a connection that is not verified. */
   readonly onNotice?: (notice: string) => void
   /**
-   * The clock of a store that has none: all engines but PostgreSQL.
+   * The clock for stores without their own: all engines but PostgreSQL.
    * @default Date.now
    */
   readonly now?: () => number
 }
 
-/** Keeps an engine's readiness and reports its changes, and those of its reason. */
+/** Keeps an engine's readiness, and reports changes of it and of its reason. */
 export function createReadiness(onState: ((state: StoreState) => void) | undefined) {
   let state: StoreState | undefined
   let ended = false
@@ -28,7 +28,7 @@ export function createReadiness(onState: ((state: StoreState) => void) | undefin
       state = next
       if (!same && !ended) onState?.(next)
     },
-    /** Stops reporting, when the store is closed. */
+    /** Stops reporting when the store is closed. */
     end(): void {
       ended = true
     },

@@ -1,19 +1,19 @@
-/** A row as a driver returns it. Only this program writes the tables, and their values have the types that it wrote. */
+/** A row as a driver returns it. Only this program writes the tables, so their values have the types that it wrote. */
 export type DatabaseRow = Readonly<Record<string, unknown>>
 
-/** One statement, in the dialect of PostgreSQL that `sqlite/session.ts` can translate. */
+/** One statement, in the PostgreSQL dialect that `sqlite/session.ts` can translate. */
 interface Statement {
   readonly text: string
   readonly values: readonly (string | number | null)[]
 }
 
 /**
- * The work of a verb of the contract, written once for both engines: it yields statements and gets their rows. SQLite runs it in the
- * thread that asks, PostgreSQL in a transaction.
+ * The work of one of the contract's verbs, written once for both engines: it yields statements and receives their rows. SQLite runs it in
+ * the calling thread, PostgreSQL in a transaction.
  */
 export type Work<T> = Generator<Statement, T, readonly DatabaseRow[]>
 
-/** The verbs of a contract as work. */
+/** A contract's verbs as work. */
 export type WorkOf<Verbs> = {
   readonly [Name in keyof Verbs]: Verbs[Name] extends (...args: infer Args) => Promise<infer Result>
     ? (...args: Args) => Work<Result>
@@ -22,7 +22,7 @@ export type WorkOf<Verbs> = {
 
 export const sql = (text: string, ...values: Statement['values']): Statement => ({ text, values })
 
-/** Asks for the time of the store. */
+/** Asks for the store's time. */
 export const CLOCK = sql('SELECT transload.now_ms() AS now')
 
 export function* now(): Work<number> {
@@ -30,10 +30,10 @@ export function* now(): Work<number> {
   return Number(row?.['now'])
 }
 
-/** The day by the store's own count (pruning.ts), with which rows are stamped that are written or used. */
+/** The day by the store's own calendar (pruning.ts). Rows that are written or used are stamped with it. */
 export const TODAY = '(SELECT day FROM transload.calendar)'
 
-/** The place of a value in a row of `transload.each($1)`, which has the items of a JSON array as text. */
+/** A value in a row of `transload.each($1)`, which returns the items of a JSON array as text. */
 export const item = (index: number, type: 'text' | 'bigint' = 'text'): string =>
   type === 'text' ? `value::json->>${index}` : `(value::json->>${index})::bigint`
 
@@ -44,16 +44,16 @@ type VerbsOf<Works> = {
     : never
 }
 
-/** Work, and a verb, whose arguments are those of its name, as `bind` has paired them. */
+/** Work and a verb. Their arguments fit their name, because `bind` has paired them. */
 export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
 export type AnyVerb = (...args: readonly unknown[]) => Promise<unknown>
 
-/** Turns work into the verbs of the contract: `verbOf` makes each of them. */
+/** Turns work into the contract's verbs, each made by `verbOf`. */
 export function bind<Works extends object>(
   works: Works,
   verbOf: (name: keyof Works & string, work: AnyWork) => AnyVerb,
 ): VerbsOf<Works> {
   const made = Object.entries(works).map(([name, work]) => [name, verbOf(name as keyof Works & string, work)])
-  // Each verb has the arguments and the result of the work of its name.
+  // Each verb has the arguments and result of the work with its name.
   return Object.fromEntries(made) as VerbsOf<Works>
 }

@@ -47,17 +47,17 @@ const MAX_BATCH = 256
 /** A statement that does the same for many calls. */
 interface BatchStatement<T, R> {
   /**
-   * The name of a prepared statement, which is planned once for a connection. A pooler may give each transaction another session,
-   * which does not know it: then the statement is planned each time.
-   * @default planned each time: a plan that was made while a table was small reads all of it, and an import makes it large
+   * The name of a prepared statement, which is planned once per connection. A pooler may give each transaction another session that does
+   * not know it; then the statement is planned each time.
+   * @default planned each time: a plan made while a table was small reads all of it, and an import makes the table large
    */
   readonly name?: string
   readonly text: string
   /** Returns the parameters. */
   readonly valuesOf: (items: readonly T[]) => readonly unknown[]
-  /** Returns the answer to an item, from the rows that have its number, from one, in their column `nth`. */
+  /** Returns the answer to an item from its rows: those with its number, counted from one, in column `nth`. */
   readonly answerOf: (rows: readonly DatabaseRow[], item: T) => R
-  /** Returns the key of an item: those of one key never share a statement. @default any may */
+  /** Returns an item's key. Items with the same key never share a statement. @default any may */
   readonly keyOf?: (item: T) => string
 }
 
@@ -68,8 +68,8 @@ interface Waiting<T, R> {
 }
 
 /**
- * Returns a function whose concurrent calls share statements: those that arrive one after the other, or while all batches are
- * busy, share the next one, and with it a transaction and a round trip.
+ * Returns a function whose concurrent calls share statements. Calls that arrive one after the other, or while all batches are busy, share
+ * the next statement, and with it a transaction and a round trip.
  */
 function inBatches<T, R>(
   pool: pg.Pool,
@@ -121,7 +121,7 @@ function inBatches<T, R>(
     }
   }
 
-  /** Tries each item by itself: in their order where it may matter, else at once, because one of them may take long. */
+  /** Tries each item by itself: in order if the order may matter, otherwise all at once, because one of them may take long. */
   async function settleEach(batch: readonly Waiting<T, R>[]): Promise<void> {
     if (keyOfItem) await Promise.all(batch.map((one) => settle([one])))
     else for (const one of batch) await settle([one])
@@ -149,7 +149,7 @@ function inBatches<T, R>(
 /** The items of a parameter, as rows with these columns. */
 const rowsOf = (place: number, columns: string) => `json_to_recordset($${place}::json) AS row (${columns})`
 
-/** Reads the server's clock once for a statement (`WITH`): all times that it stores agree. */
+/** Reads the server's clock once per statement (`WITH`), so that all times that it stores agree. */
 const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
@@ -162,14 +162,14 @@ const find = <T extends Quote | StoredShipment>(
   of: 'quote' | 'shipment',
   column: string,
 ): BatchStatement<ThingId, T | undefined> => ({
-  // The limit makes it a look at the table by its key for each id: a join may be planned as one with the whole table.
+  // The limit makes this a lookup by key for each id. A join could be planned as one with the whole table.
   text: `SELECT nth, thing FROM ${rowsOf(1, 'tenant text, key text, nth int')} CROSS JOIN LATERAL (SELECT ${column}
     FROM transload.${of}s AS ${of} WHERE ${of}.tenant = row.tenant AND ${of}.key = row.key LIMIT 1) AS found`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
   answerOf: ([row], { tenant }) => thingIn(tenant, row?.['thing']),
 })
 
-/** The step of a statement that writes quotes or shipments. */
+/** The part of a statement that writes quotes or shipments. */
 const putThings = (table: string, place: number, parts: readonly string[], set: string) => {
   const names = ['tenant', 'key', 'id', ...parts].join(', ')
   return `put_${table} AS (INSERT INTO transload.${table} AS old (${names}, at, used_day)
@@ -177,7 +177,7 @@ const putThings = (table: string, place: number, parts: readonly string[], set: 
     ON CONFLICT (tenant, key) DO UPDATE SET ${set})`
 }
 
-/** The steps of a statement (`WITH`, after `CLOCK`) that writes names and things; its three parameters for them begin at a number. */
+/** The parts of a statement (`WITH`, after `CLOCK`) that write names and things; their three parameters start at this number. */
 const putSteps = (
   first: number,
 ) => `put_names AS (INSERT INTO transload.names AS stored (${NAME_KEY}, id, whole, at, turn, used_day)
@@ -188,10 +188,10 @@ const putSteps = (
   ${putThings('quotes', first + 1, QUOTE_PARTS, SET_QUOTE)},
   ${putThings('shipments', first + 2, SHIPMENT_PARTS, SET_SHIPMENT)}`
 
-/** The order in which every statement locks claims, or inserts them: so those that meet wait in no circle. */
+/** The order in which every statement locks or inserts claims, so that statements that meet do not deadlock. */
 const IN_LOCK_ORDER = 'ORDER BY tenant COLLATE "C", key COLLATE "C"'
 
-/** A row that another transaction holds for longer holds up its own call only: the others of the batch are tried without it. */
+/** A row that another transaction holds for longer holds up only its own call: the others in the batch are retried without it. */
 const PATIENCE_MS = 2_000
 const PATIENCE = `patience AS MATERIALIZED
   (SELECT CASE WHEN $2::boolean THEN set_config('lock_timeout', '${PATIENCE_MS}', true) END)`
@@ -199,7 +199,7 @@ const PATIENCE = `patience AS MATERIALIZED
 /** An entry of a trail, as in `claim.ts`. */
 const entryOf = (from: string, to: string, by: string) => `json_build_array(${NOW}, ${from}, ${to}, ${by}, why)::text`
 
-/** The columns of a new claim that the clock of the server fills. */
+/** The columns of a new claim that the server's clock fills. */
 const FRESH: Readonly<Record<string, string>> = {
   expires: `CASE WHEN expires_in IS NULL THEN 0 ELSE ${NOW} + expires_in END`,
   created_at: NOW,
@@ -207,7 +207,7 @@ const FRESH: Readonly<Record<string, string>> = {
 }
 const TYPED = CLAIMS.all.map(({ name, type }) => `${name} ${type === 'TEXT' ? 'text' : 'bigint'}`).join(', ')
 
-/** Tells of a claim of a reference that no other one has been made under it. The limit makes it a look by the key. */
+/** True if no other claim was made under a claim's reference. The limit makes this a lookup by key. */
 const IS_FIRST = `(NOT of_reference OR (SELECT other.key FROM transload.claims AS other WHERE other.tenant = row.tenant
     AND other.key > row.key || '.' AND other.key < row.key || '/' LIMIT 1) IS NULL)`
 
@@ -232,8 +232,8 @@ const CHANGED: Readonly<Record<string, string>> = {
 }
 
 /**
- * Writes the names as well, also those of claims that have another version. The locked rows are written by their key: a join
- * with the table would be planned for the size that it had once.
+ * Writes the names as well, even if the claim has another version. The locked rows are written by their key: a join with the table would be
+ * planned for the size that it once had.
  */
 const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   before AS (SELECT wanted.nth, wanted.becomes, wanted.by, wanted.made, wanted.answer, wanted.why, claim.* FROM
@@ -252,7 +252,7 @@ const CHANGE = `WITH ${CLOCK}, ${PATIENCE},
   ${putSteps(3)}
   SELECT nth, ${CLAIMS.all.map(({ name }) => `changed.${name}`).join(', ')} FROM changed JOIN before USING (tenant, key)`
 
-/** A change of a claim that still has a version, with names that are written. */
+/** A change of a claim that still has a given version, with names to write. */
 interface WantedChange {
   readonly claim: ClaimVersion
   readonly change: ClaimChange
@@ -261,7 +261,7 @@ interface WantedChange {
 
 const claimKey = ({ tenant, key }: { readonly tenant: string; readonly key: string }) => `${tenant}\n${key}`
 
-/** Returns the verbs of calls on a pool of connections. */
+/** Returns the verbs that calls use, on a pool of connections. */
 export const createBatches = (pool: pg.Pool) => ({
   named: inBatches<{ readonly tenant: string; readonly name: string }, readonly NameWithBearer[]>(pool, {
     text: NAMED,
@@ -279,7 +279,7 @@ export const createBatches = (pool: pg.Pool) => ({
     valuesOf: putValues,
     answerOf: () => undefined,
   }),
-  /** Inserts a claim; the answer is undefined if the key or the handle is taken. */
+  /** Inserts a claim; returns undefined if the key or the handle is taken. */
   claim: inBatches<NewClaim, Claim | undefined>(pool, {
     name: 'claim',
     text: CLAIM_NEW,
@@ -299,7 +299,7 @@ export const createBatches = (pool: pg.Pool) => ({
     ],
     answerOf: ([row], wanted) => row && newlyClaimed(wanted, undefined, Number(row['changed_at'])),
   }),
-  /** Changes a claim; the answer is undefined if the claim has another version. */
+  /** Changes a claim; returns undefined if it has another version. */
   change: inBatches<WantedChange, Claim | undefined>(pool, {
     name: 'change',
     text: CHANGE,
@@ -322,13 +322,13 @@ export const createBatches = (pool: pg.Pool) => ({
 const numbered = (items: readonly object[]): string =>
   JSON.stringify(items.map((one, index) => ({ ...one, nth: index + 1 })))
 
-/** Returns the parameters of `putSteps`. A statement may change a row only once, and locks them in one order. */
+/** Returns the parameters of `putSteps`. A statement may change a row only once, and all statements lock rows in the same order. */
 function putValues(writes: readonly NamesWrite[]): readonly string[] {
   const names = new Map<string, NewName>()
   for (const name of writes.flatMap(({ names = [] }) => names)) {
     const key = keyOf(name)
     const before = names.get(key)
-    // At the end: a later write sorts later. Its time never goes back, and undefined is the time of the write.
+    // Added at the end, so that a later write sorts later. Its time never goes back; undefined means the time of the write.
     names.delete(key)
     const isOlder = before && name.at !== undefined && (before.at === undefined || before.at > name.at)
     names.set(key, isOlder ? { ...name, at: before.at } : name)
@@ -339,7 +339,7 @@ function putValues(writes: readonly NamesWrite[]): readonly string[] {
   return [nameRows, quoteRows, shipmentRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
 }
 
-/** Joins the rows of one thing: a later one counts where it has a value. */
+/** Merges the rows of each thing: a later row overrides where it has a value. */
 function merged(rows: readonly { readonly tenant: string; readonly key: string }[]) {
   const all = new Map<string, object>()
   for (const row of rows) {

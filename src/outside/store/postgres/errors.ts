@@ -1,25 +1,28 @@
 import { messageOf } from '../../../language/config/store-address.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 
-/** The store works, and refused this write. */
+/** Thrown if the store works but rejects this write. */
 class WriteRefused extends Error {
   override readonly name = 'WriteRefused'
 }
 
-/** Tells in which of its classes an error of the server is, by its SQLSTATE. */
+/** Reports whether a server error is in a class, by its SQLSTATE. */
 const hasCode = (codes: RegExp) => (error: unknown) =>
   error instanceof Error && 'code' in error && codes.test(String(error.code))
 
-/** Tells an invalid write from a failure of the server: data exceptions, constraint violations, and what is too large for an index. */
+/**
+ * Reports whether an error means an invalid write, not a failure of the server: data exceptions, constraint violations, and values too
+ * large for an index.
+ */
 export const isInvalidWrite = hasCode(/^(?:2[23]|54)/)
 
 /**
- * Reports whether the server has rolled back a statement, and goes on: its rows may be tried one by one. The reason may be one of them,
- * also a limit of the program, a lock that one of two transactions had to give up, or one that was not to be had in time.
+ * Reports whether the server has rolled back a statement and keeps working, so that its rows may be tried one by one. One of the rows may
+ * be the reason, or a program limit, a deadlock in which one of two transactions had to give up, or a lock that was not available in time.
  */
 export const isRolledBack = hasCode(/^(?:2[23]|54|40001|40P01|55P03)/)
 
-/** Reports whether the server takes no writes: a standby, or one that was made read-only. */
+/** Reports whether the server accepts no writes: a standby, or one that was made read-only. */
 export const isReadOnly = hasCode(/^25006$/)
 
 /** Reports whether a statement failed because another session prepared it. Nothing was done. */

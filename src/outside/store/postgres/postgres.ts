@@ -17,19 +17,19 @@ import { asStoreError, isInvalidWrite, isReadOnly } from './errors.ts'
 import { connectTo, createPool, end } from './server.ts'
 import { startSession, stepsOf } from './session.ts'
 
-/** The most connections of a gateway, besides its session. */
+/** A gateway's most connections, besides its session. */
 const CONNECTIONS = 10
-/** Thousands of names take longer than other queries may. */
+/** Loading thousands of names takes longer than other queries may. */
 const LOAD_TIMEOUT_MS = 60_000
-/** All rows are counted. */
+/** Long, because all rows are counted. */
 const INSPECTION_TIMEOUT_MS = 3_600_000
 
-/** Writes of one statement, which are a transaction by themselves. */
+/** Writes with one statement, which is a transaction by itself. */
 const SINGLE: ReadonlySet<string> = new Set(['takeLock', 'dropLock', 'endLease', 'keepBody', 'resumeEndpoint'])
 
 /**
- * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: what one gateway has written, every other one
- * reads. It keeps no state of a session, so a pooler may give each transaction another one.
+ * Opens a store on PostgreSQL, which several gateways may share. Nothing is cached: every gateway reads what any other has written. It
+ * keeps no session state, so a pooler may give each transaction another session.
  */
 export async function openPostgresStore({
   url,
@@ -75,7 +75,7 @@ export async function openPostgresStore({
       client.release()
       return result
     } catch (error) {
-      // The connection ends with the transaction, in any state.
+      // The connection is closed, whatever state the transaction is in.
       client.release(true)
       throw error
     }
@@ -128,7 +128,7 @@ export async function openPostgresStore({
     async claim(wanted) {
       const claim = wanted.doubtSince === undefined ? await ask(() => calls.claim(wanted)) : undefined
       if (claim) return { won: true, claim }
-      // The key exists, most often with a claim that holds it for good.
+      // The key exists, usually with a claim that holds it permanently.
       const holder = await ask(() => run(pool, heldInWhole(wanted)))
       return holder ? { won: false, claim: holder } : writes.claim(wanted)
     },
@@ -139,13 +139,13 @@ export async function openPostgresStore({
       await ask(() => pool.query(CONTINUE_NUMBERS))
     },
     trust: () => ask(() => run(pool, dropDoubt())),
-    // A database has no place of its own, and is never a copy.
+    // A database is not tied to a place, so it never counts as a copy.
     origin: () => ask(async () => ({ kind: 'own' })),
     size: () => ask(() => run(pool, sizeOf())),
   }
 }
 
-/** Returns the claim that holds a key, where the store may be relied on: one that was copied away knows no later changes. */
+/** Returns the claim that holds a key, if the store may be relied on: a store that was copied to another one knows no later changes. */
 function* heldInWhole(wanted: NewClaim): Work<Claim | undefined> {
   yield* demandWhole()
   return (yield* claimPlace(wanted, Number.POSITIVE_INFINITY)).holder
@@ -159,7 +159,7 @@ interface Queryable {
   query(query: pg.QueryConfig): Promise<Rows>
 }
 
-/** A look for text that PostgreSQL refuses, such as NUL, finds nothing. */
+/** Returns an answer; a lookup of text that PostgreSQL rejects, such as NUL, finds nothing. */
 async function found<T>(answer: Promise<T>, nothing: T): Promise<T> {
   try {
     return await answer
@@ -173,20 +173,20 @@ async function run<T>(client: Queryable, work: Work<T>, timeoutMs?: number): Pro
   let step = work.next()
   while (step.done !== true) {
     const { text, values } = step.value
-    // The driver supports a timeout for each query; its types lack it.
+    // The driver supports a timeout per query, but its types do not have it.
     const query = { text, values: [...values], ...(timeoutMs !== undefined && { query_timeout: timeoutMs }) }
     step = work.next((await client.query(query)).rows)
   }
   return step.value
 }
 
-/** Waits for the claims that have begun without a look at the mark. */
+/** Begins a copy after waiting for the claims that started before they could see the mark. */
 function* beginCopy(from: string): Work<void> {
   yield sql('LOCK TABLE transload.claims IN SHARE ROW EXCLUSIVE MODE')
   yield* copyWrites.beginCopy(from)
 }
 
-/** Copied rows brought their numbers along. */
+/** Continues after the numbers that copied rows brought along. */
 const CONTINUE_NUMBERS = ['events', 'quotes']
   .map(
     (table) =>
@@ -204,7 +204,7 @@ function* sizeOf(): Work<StoreSize> {
 
 const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
 
-/** Inspects a store on PostgreSQL as it is at one moment; undefined if there is none. Nothing is written, and gateways go on. */
+/** Inspects a store on PostgreSQL at one moment; undefined if there is none. Nothing is written, and gateways keep running. */
 export const inspectPostgres = (url: string): Promise<Inspection | undefined> =>
   lookAt(url, async (client, version) => {
     const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
@@ -212,11 +212,11 @@ export const inspectPostgres = (url: string): Promise<Inspection | undefined> =>
     return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
   })
 
-/** Returns true unless a server says that there is no store. */
+/** Reports whether there may be a store: true unless a server says that there is none. */
 export const mayHaveStore = async (url: string): Promise<boolean> =>
   (await lookAt(url, async () => true).catch(() => true)) ?? false
 
-/** Looks at a store as it is at one moment; returns undefined if there is none. */
+/** Looks at a store at one moment; returns undefined if there is none. */
 async function lookAt<T>(url: string, look: (client: pg.Client, version: number) => Promise<T>) {
   let client: pg.Client | undefined
   try {

@@ -3,11 +3,11 @@ import pg from 'pg'
 import type { Server } from '../../../language/config/postgres-address.ts'
 import { StoreDown } from '../store.ts'
 
-/** A commit of this user that waits for a standby as long as this is not answered any more. */
+/** If one of this user's commits has waited this long for a standby, no answer is expected any more. */
 const STUCK_AFTER = `interval '5 seconds'`
 /**
- * Why the server takes no writes; NULL if it does. A client that has given up leaves its session behind: it waits on, and shows that
- * further commits would wait, too.
+ * The reason why the server accepts no writes; NULL if it does. A client that has given up leaves its session behind. That session keeps
+ * waiting, and shows that further commits would wait, too.
  */
 const SHORTCOMING = `CASE WHEN pg_is_in_recovery() THEN 'is a standby'
   WHEN current_setting('transaction_read_only') = 'on' THEN 'is read-only (default_transaction_read_only)'
@@ -15,7 +15,7 @@ const SHORTCOMING = `CASE WHEN pg_is_in_recovery() THEN 'is a standby'
     AND query_start < clock_timestamp() - ${STUCK_AFTER})
   THEN 'commits nothing while it waits for a synchronous standby (synchronous_standby_names)' END`
 
-/** Asks a server a question; rejects if it takes no writes. */
+/** Asks a server a question; rejects if it accepts no writes. */
 export async function askWritable(client: pg.ClientBase, { place }: Server, question = 'NULL'): Promise<unknown> {
   const { rows } = await client.query(`SELECT ${SHORTCOMING} AS shortcoming, ${question} AS answer`)
   const { shortcoming, answer } = rows[0]
@@ -25,13 +25,13 @@ export async function askWritable(client: pg.ClientBase, { place }: Server, ques
 
 /* Connections */
 
-/** A server without an answer for this long counts as gone. */
+/** A server that does not answer for this long counts as gone. */
 export const QUERY_TIMEOUT_MS = 5_000
 const CONNECT_TIMEOUT_MS = 3_000
-/** The longest wait of a call for a connection; an outage of the server is known sooner. */
+/** The longest time that a call waits for a connection; a server outage is noticed sooner. */
 const POOL_WAIT_MS = 10_000
 
-/** Opens a connection to a server that takes writes. */
+/** Opens a connection to a server that accepts writes. */
 export async function connectTo(server: Server): Promise<pg.Client> {
   const client = new pg.Client({
     application_name: 'transload session',
@@ -40,7 +40,7 @@ export async function connectTo(server: Server): Promise<pg.Client> {
     keepAlive: true,
     ...server.connection,
   })
-  // It may break between two queries; the next one fails then.
+  // The connection may break between two queries; then the next one fails.
   client.on('error', () => undefined)
   try {
     await client.connect()
@@ -57,7 +57,7 @@ export function end(client: pg.Client): void {
   void client.end().catch(() => undefined)
 }
 
-/** Creates the pool of the store's calls. A new connection that reaches a server that takes no writes is refused, and `onRefused` is told. */
+/** Creates the pool for the store's calls. A new connection to a server that accepts no writes is refused, and `onRefused` is called. */
 export function createPool(server: Server, max: number, onRefused: (error: StoreDown) => void) {
   const sockets = new Set<Socket>()
 
@@ -89,12 +89,12 @@ export function createPool(server: Server, max: number, onRefused: (error: Store
   })
   // An idle connection that breaks is replaced when needed; the session reports the outage.
   pool.on('error', () => undefined)
-  // One that breaks inside a transaction fails the next query; without a listener the event would end the process.
+  // A connection that breaks inside a transaction fails the next query. Without a listener, the event would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
 
   return {
     pool,
-    /** Breaks all connections: calls that wait for a server that is left fail at once. */
+    /** Breaks all connections, so that calls that wait for an abandoned server fail at once. */
     leave(): void {
       for (const socket of sockets) socket.destroy()
     },

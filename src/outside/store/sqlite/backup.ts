@@ -20,19 +20,19 @@ import { createSession } from './session.ts'
 import { identity, originOf, readStamp } from './stamp.ts'
 
 export interface CopyOptions {
-  /** Called with the share of the work that is done. @default does nothing */
+  /** Called with the finished share of the work. @default does nothing */
   readonly onProgress?: ((pages: number, share: number) => void) | undefined
   /** For tests: called before each step. @default does nothing */
   readonly onStep?: ((step: string) => void) | undefined
 }
 
 const BUSY_TIMEOUT_MS = 5_000
-/** One MiB between two reports of the progress. */
+/** One MiB between two progress reports. */
 const PAGES_PER_STEP = 256
 
 /**
- * Copies a store into a file, while gateways go on writing: the file has the content of one moment. It appears under its name once it
- * is whole and durable. Returns the moment, in milliseconds since 1970: the backup has every write that was acknowledged before.
+ * Copies a store into a file while gateways keep writing: the file has the content of one moment. It gets its name once it is complete and
+ * durable. Returns the moment, in milliseconds since 1970: the backup has every write that was acknowledged before it.
  */
 export async function backupStore(path: string, file: string, { onProgress, onStep }: CopyOptions = {}) {
   const partial = newPartialFile(file)
@@ -41,7 +41,7 @@ export async function backupStore(path: string, file: string, { onProgress, onSt
     const { at, version } = await copyDatabase(path, partial, onProgress)
     onStep?.('mark')
     withDatabase(partial, (db) => {
-      // One file, which can be read where nothing can be written.
+      // A single file, which can be read even if nothing can be written.
       db.exec('PRAGMA journal_mode = DELETE')
       db.prepare('UPDATE identity SET backup_at = ?').run(at)
     })
@@ -59,12 +59,12 @@ export async function backupStore(path: string, file: string, { onProgress, onSt
   }
 }
 
-/** Copies a database as it is at one moment, in which the copy begins; returns the moment and its version. */
+/** Copies a database as it is when the copy begins; returns that moment and the database's version. */
 export async function copyDatabase(from: string, to: string, onProgress: CopyOptions['onProgress']) {
   const source = openSource(from)
   try {
     const at = Date.now()
-    // Otherwise SQLite would begin again after each write of another process.
+    // Otherwise SQLite would start over after each write of another process.
     source.exec('BEGIN')
     const version = storeVersion(source)
     createPrivate(to)
@@ -81,9 +81,9 @@ export async function copyDatabase(from: string, to: string, onProgress: CopyOpt
   }
 }
 
-/** Opens a database to read it. Where it may not write, SQLite opens it for reading only. */
+/** Opens a database to read it. If SQLite may not write, it opens it for reading only. */
 export function openSource(path: string): DatabaseSync {
-  // SQLite would not say why it cannot open it.
+  // SQLite would not say why it cannot open the file.
   accessSync(path, constants.R_OK)
   return new DatabaseSync(existingDatabase(path), { timeout: BUSY_TIMEOUT_MS })
 }
@@ -101,10 +101,10 @@ export function withDatabase<T>(path: string, work: (db: DatabaseSync) => T): T 
 
 /* Inspection */
 
-/** The faults of a damaged file that are listed. */
+/** The most faults of a damaged file that are listed. */
 const MOST_FAULTS = 10
 
-/** Returns the faults that SQLite finds in the content of a database. */
+/** Returns the faults that SQLite finds in a database's content. */
 export function faultsIn(db: DatabaseSync): readonly string[] {
   try {
     const rows = db.prepare(`PRAGMA integrity_check(${MOST_FAULTS})`).all()
@@ -115,7 +115,7 @@ export function faultsIn(db: DatabaseSync): readonly string[] {
   }
 }
 
-/** Inspects a store or a backup as it is at one moment. Nothing is written, and gateways go on. */
+/** Inspects a store or a backup at one moment. Nothing is written, and gateways keep running. */
 export function inspectSqlite(path: string): Inspection {
   const db = openSource(path)
   try {
@@ -132,7 +132,7 @@ export function inspectSqlite(path: string): Inspection {
       id: found.id,
       origin: originOf(found, readStamp(path)),
       doubt,
-      // The content of a damaged file cannot be counted.
+      // A damaged file's content cannot be counted.
       ...(faults.length > 0 ? { rows: {}, claims: {} } : session.run(contentOf(TABLES))),
     }
   } finally {
@@ -149,8 +149,8 @@ const BESIDE = ['-journal', '-wal', '-shm']
 const PARTIAL = '.partial-'
 
 /**
- * Returns a name for a file that is not whole yet, beside the file that it becomes. The name has the process that writes it: what
- * processes left behind that have ended is removed.
+ * Returns a name for an incomplete file, next to the file that it becomes. The name contains the process that writes it. Files left behind
+ * by processes that have ended are removed.
  */
 export function newPartialFile(file: string): string {
   const beginning = basename(file) + PARTIAL
@@ -165,12 +165,12 @@ export function newPartialFile(file: string): string {
 
 const INSTANCE_PARTS = 4
 
-/** Removes a database, and what SQLite keeps beside it. */
+/** Removes a database and the files that SQLite keeps beside it. */
 export function removeDatabase(path: string): void {
   for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true })
 }
 
-/** Gives a file the owner of another one, where this process may do so. */
+/** Gives a file the owner of another one, if this process may do so. */
 export function makeLike(file: string, model: string): void {
   const { uid, gid } = statSync(model)
   if (process.getuid?.() === 0) chownSync(file, uid, gid)

@@ -12,33 +12,33 @@ import { isBehind, keepStamp } from './stamp.ts'
 
 export { messageOf }
 
-/** The longest time for which another process may hold the write lock before a write fails. */
+/** How long another process may hold the write lock before a write fails. */
 const BUSY_TIMEOUT_MS = 5_000
 /** A reader waits only during recovery after a crash, and blocks the event loop meanwhile. */
 const READ_TIMEOUT_MS = 250
-/** About the time of a commit. SQLite itself would sleep one millisecond, then two, then five, while others go on. */
+/** About the time of a commit. SQLite itself would sleep one millisecond, then two, then five, while others proceed. */
 const LOCK_POLL_MS = 0.3
 const CACHE_KIB = 2_048
 const WAL_LIMIT_BYTES = 64 * 1024 * 1024
-/** The length of the WAL at which a commit runs a checkpoint; the writing thread runs most of them between two batches. */
+/** The WAL length at which a commit runs a checkpoint; the writer thread runs most checkpoints between two batches. */
 export const MAX_WAL_PAGES = 8_000
 
-/** The connection that writes. */
+/** The writing connection. */
 export type Connection = ReturnType<typeof openConnection>
 
 export interface ConnectionOptions {
   readonly path: string
-  /** The file that it must be; undefined for any, which is made if it is not there. */
+  /** The file that the path must lead to; undefined for any file, which is made if it does not exist. */
   readonly file: FileIdentity | undefined
-  /** The commits that the file must have; undefined for any. */
+  /** The least count of commits that the file must have; undefined for any. */
   readonly commits: number | undefined
-  /** The number of pages that fit on the disk; 0 for no limit. */
+  /** How many pages fit on the disk; 0 for no limit. */
   readonly room: number
-  /** The time of the store. */
+  /** The store's time. */
   readonly now: number
 }
 
-/** Opens the connection that writes, to a database of this program's version. */
+/** Opens the writing connection to a database of this program's version. */
 export function openConnection({ path, file, commits, room, now }: ConnectionOptions) {
   if (file) checkIdentity(path, file)
   else makeFile(path)
@@ -61,10 +61,10 @@ export function openConnection({ path, file, commits, room, now }: ConnectionOpt
   }
 }
 
-/** Codes of paths where no file can be made; a retry cannot help. A full disk is none of them. */
+/** Error codes of paths where no file can be made and a retry cannot help. A full disk is not one of them. */
 const NO_PLACE = /^(?:EACCES|EEXIST|EISDIR|ELOOP|ENAMETOOLONG|ENOENT|ENOTDIR|EPERM|EROFS)$/
 
-/** Makes the file of a new store, and its folder. */
+/** Makes a new store's file and folder. */
 function makeFile(path: string): void {
   try {
     makeFolder(dirname(path))
@@ -75,12 +75,12 @@ function makeFile(path: string): void {
   }
 }
 
-/** Creates an empty file for its owner alone, if there is none. SQLite gives its mode to the files beside it. */
+/** Creates an empty file that only its owner can read, if there is none. SQLite gives its mode to the files beside it. */
 export function createPrivate(path: string): void {
   closeSync(openSync(path, 'a', OWNER_ONLY))
 }
 
-/** The files of a store have names and addresses of customers. */
+/** A store's files contain customers' names and addresses. */
 export const OWNER_ONLY = 0o600
 
 function connectionOf(db: DatabaseSync, session: Session, guard: ReturnType<typeof createFileGuard>) {
@@ -103,14 +103,14 @@ function connectionOf(db: DatabaseSync, session: Session, guard: ReturnType<type
         } catch (error) {
           if (!isBusy(error) || performance.now() > until) throw error
         }
-        // With jitter: in step with another process, this one could always come second.
+        // With jitter: in step with another process, this one could always lose.
         Atomics.wait(sleeper, 0, 0, LOCK_POLL_MS * (0.5 + Math.random()))
       }
     },
     /** Commits, and returns the count of commits; undefined if nothing was written. */
     commit() {
       const changed = changes.get()?.['changes']
-      // A claim that is taken already costs no write.
+      // A claim that is already taken costs no write.
       const commits = changed === committed ? undefined : (Number(count.get()?.['user_version']) + 1) | 0
       if (commits !== undefined) db.exec(`PRAGMA user_version = ${commits}`)
       commit.run()
@@ -140,12 +140,12 @@ export function existingDatabase(path: string, mode = 'rw'): URL {
 
 /* The schema */
 
-/** `tlod`, in the file's header: tells a store from another program's database. */
+/** `tlod`, in the file's header, distinguishes a store from another program's database. */
 const APPLICATION_ID = 0x74_6c_6f_64
 
 /**
  * The part that only a file has. `is_stamped`: the store has had a stamp beside it; `is_older`: it was found to be an old copy;
- * `backup_at`: when this backup was made, 0 in a store. `user_version`, which stands in the header, counts the commits.
+ * `backup_at`: when this backup was made, 0 in a store. `user_version` in the header counts the commits.
  */
 const IDENTITY = `CREATE TABLE identity (
     one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL, is_stamped INTEGER NOT NULL,
@@ -159,20 +159,21 @@ const IDENTITY = `CREATE TABLE identity (
 const inDialect = ({ sql }: SchemaStep) =>
   inSqlite(sql)
     .replaceAll('NUMBERED', 'INTEGER PRIMARY KEY')
-    // Without row ids, an index has the whole primary key; one that begins with a column of it is passed over for the key itself.
+    // Without row ids, an index contains the whole primary key. SQLite would skip an index that begins with one of its columns and use the
+    // key itself.
     .replace('(tenant, lower(name))', '(lower(name))')
 
-/** The file is not a store; a retry cannot help. */
+/** Thrown if the file is not a store; a retry cannot help. */
 export class NotAStore extends Error {
   override readonly name = 'NotAStore'
 }
 
 /**
- * Migrates a database to this program's schema; safe in several processes at once, and beside gateways of the release before.
- * Its connection has a session.
+ * Migrates a database to this program's schema. This is safe in several processes at once, and beside gateways of the previous release. The
+ * database's connection has a session.
  */
 export function migrate(db: DatabaseSync, steps: readonly SchemaStep[] = STEPS): void {
-  // Before any write: the switch to WAL would already change another program's file.
+  // Read before any write, because even the switch to WAL would change another program's file.
   const found = stepsOf(db, steps.length)
   db.exec('PRAGMA journal_mode = WAL')
   if (found >= steps.length) return
@@ -182,13 +183,13 @@ export function migrate(db: DatabaseSync, steps: readonly SchemaStep[] = STEPS):
     const applied = stepsOf(db, steps.length)
     if (applied === 0) {
       db.exec(`${IDENTITY} PRAGMA application_id = ${APPLICATION_ID}`)
-      // A copy of another store has other commits.
+      // Random, so that a copy of another store has other commits.
       db.exec(`PRAGMA user_version = ${randomInt(2 ** 31)}`)
     }
     for (const step of steps.slice(applied)) db.exec(inDialect(step))
     db.prepare('UPDATE version SET version = ?, applied = ?').run(neededAfter(steps), Math.max(applied, steps.length))
     db.exec('COMMIT')
-    // A checkpoint beside a reader may leave out the header, whose last change is too new for it: the file must have one before.
+    // A checkpoint beside a reader may leave out the header, whose last change is too new for it. The file must have one before that.
     if (applied === 0) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
@@ -196,7 +197,7 @@ export function migrate(db: DatabaseSync, steps: readonly SchemaStep[] = STEPS):
   }
 }
 
-/** Rejects a database that is not a store that this program can use; returns the number of steps that it has had. */
+/** Returns the number of steps that a database has had; rejects one that is not a store that this program can use. */
 export function storeVersion(db: DatabaseSync): number {
   const version = stepsOf(db, STEPS.length)
   if (version === 0) throw new NotAStore('The file is not a store.')
@@ -204,8 +205,8 @@ export function storeVersion(db: DatabaseSync): number {
 }
 
 /**
- * Returns the number of steps that a database has had: more than this program knows if a newer one has only added to it. Rejects
- * a file of another program, and one that needs a newer gateway.
+ * Returns the number of steps that a database has had; this is more than this program knows if a newer one has only added to it. Rejects
+ * another program's file, and one that needs a newer gateway.
  */
 function stepsOf(db: DatabaseSync, known: number): number {
   if (numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0) return 0
@@ -224,10 +225,10 @@ function numberOf(db: DatabaseSync, sql: string): number {
 
 /* The files */
 
-/** The store's files are no longer those that the gateway writes to, or no longer hold what it has written. */
+/** Thrown if the store's files are no longer those that the gateway writes to, or no longer hold what it wrote. */
 export class FilesLost extends Error {
   override readonly name = 'FilesLost'
-  /** `moved`: the files of the connection are whole, but not at their path. `spoiled`: nothing but a restart can help. */
+  /** `moved`: the connection's files are whole, but not at their path. `spoiled`: only a restart can help. */
   readonly kind: 'moved' | 'spoiled'
 
   constructor(kind: 'moved' | 'spoiled', message: string) {
@@ -236,18 +237,18 @@ export class FilesLost extends Error {
   }
 }
 
-/** The identity of a file, which another file with its name does not have. */
+/** A file's identity, which another file with the same name does not have. */
 export interface FileIdentity {
   readonly dev: number
   readonly ino: number
 }
 
-/** The farthest that other processes can come between two looks. */
+/** The most commits that other processes can make between two checks. */
 const MOST_COMMITS = 10_000_000
 
 /**
- * Creates the guard of a connection. It looks at names and times, which costs microseconds. SQLite changes the database file in
- * checkpoints only: after a change, the file must have the commits that it had before, or a few more.
+ * Creates a connection's guard. It looks at names and times, which costs microseconds. SQLite changes the database file only in
+ * checkpoints; after a change, the file must have the commits that it had before, or some more.
  */
 function createFileGuard(path: string) {
   const [walPath, indexPath] = [`${path}-wal`, `${path}-shm`]
@@ -258,9 +259,10 @@ function createFileGuard(path: string) {
   let last = { ...statSync(path), commits: commitsIn(descriptor) }
   return {
     identity: main,
-    /** Throws `FilesLost` if a restart might not find what was committed. */
+    /** Throws `FilesLost` if a restart might not find committed writes. */
     check(): void {
-      // A link that has taken its name is another file, although it may lead here: a restart finds no log beside its target.
+      // A link that has taken the file's name counts as another file even if it leads here, because a restart finds no log beside its
+      // target.
       const found = lstatSync(path, { throwIfNoEntry: false })
       if (!found) throw gone(path)
       if (!isSameFile(found, main)) throw replaced(path)
@@ -276,11 +278,11 @@ function createFileGuard(path: string) {
   }
 }
 
-/** The files that this thread has open: descriptors by identity. */
+/** The descriptors of the files that this thread has open, by identity. */
 const opened = new Map<string, number>()
 
 /**
- * Opens each file once and leaves it open: closing one that SQLite has open in this process would release SQLite's locks
+ * Opens each file once and leaves it open. Closing a file that SQLite has open in this process would release SQLite's locks
  * (https://www.sqlite.org/howtocorrupt.html, 2.2).
  */
 function openOnce(path: string, { dev, ino }: FileIdentity): number {
@@ -290,10 +292,10 @@ function openOnce(path: string, { dev, ino }: FileIdentity): number {
   return descriptor
 }
 
-/** The header of a database file (https://www.sqlite.org/fileformat2.html#the_database_header). */
+/** Positions in a database file's header (https://www.sqlite.org/fileformat2.html#the_database_header). */
 const HEADER = { BYTES: 100, USER_VERSION: 60, APPLICATION_ID: 68 }
 
-/** Reads the commits in a database file, without its WAL; undefined if it is no store, or has had no checkpoint. */
+/** Reads the count of commits in a database file, without its WAL; undefined if it is not a store, or has had no checkpoint. */
 function commitsIn(descriptor: number): number | undefined {
   const header = Buffer.alloc(HEADER.BYTES)
   readSync(descriptor, header, 0, HEADER.BYTES, 0)
@@ -302,10 +304,10 @@ function commitsIn(descriptor: number): number | undefined {
     : undefined
 }
 
-/** Returns how far one count of commits is ahead of another: 32 bits that start over. */
+/** Returns how far one count of commits is ahead of another: they have 32 bits and wrap around. */
 const aheadOf = (one: number, other: number): number => (one - other) >>> 0
 
-/** Throws `FilesLost` unless a path leads to this file, or to any where no file is known yet. */
+/** Throws `FilesLost` unless the path leads to this file. */
 function checkIdentity(path: string, expected: FileIdentity): void {
   const found = identityOf(path)
   if (!found) throw gone(path)
@@ -316,7 +318,7 @@ const RESTORE = 'Stop the gateway, restore a backup without its -wal and -shm fi
 const spoiled = (what: string) => new FilesLost('spoiled', `${what}. ${RESTORE}`)
 const moved = (what: string) => new FilesLost('moved', what)
 
-/** Returns the error of a file whose content SQLite cannot read. */
+/** Returns the error for a file whose content SQLite cannot read. */
 export const damaged = (path: string, reason: string) => spoiled(`${path} is damaged (${reason})`)
 const outdated = (path: string) => spoiled(`${path} lacks what was written to it`)
 const changed = (path: string) => spoiled(`${path} was changed by something else than the gateway`)
@@ -344,28 +346,28 @@ export const isSameFile = (one: FileIdentity, other: FileIdentity): boolean =>
 
 /* Errors */
 
-/** Result codes of SQLite (https://www.sqlite.org/rescode.html). */
+/** SQLite's result codes (https://www.sqlite.org/rescode.html). */
 const SQLITE = { BUSY: 5, CORRUPT: 11, CANTOPEN: 14, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
 
 /** Reports whether another process holds the lock. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === SQLITE.BUSY
 
-/** Reports whether SQLite has met content that it did not write. */
+/** Reports whether SQLite met content that it did not write. */
 export const isDamage = (error: unknown): boolean => codeOf(error) === SQLITE.CORRUPT || isNoDatabase(error)
 
 /** Reports whether the file is not a database. */
 export const isNoDatabase = (error: unknown): boolean => codeOf(error) === SQLITE.NOTADB
 
-/** Reports whether SQLite cannot open the path, such as that of a folder. */
+/** Reports whether SQLite cannot open the path, for example because it is a folder. */
 export const isNoFile = (error: unknown): boolean => codeOf(error) === SQLITE.CANTOPEN
 
-/** Tells a failure of the database from an invalid write, which SQLite blames on the values. */
+/** Reports whether the database failed; SQLite blames an invalid write on the values. */
 export function isStoreFailure(error: unknown): boolean {
   const code = codeOf(error)
   return code !== undefined && ![SQLITE.TOOBIG, SQLITE.CONSTRAINT, SQLITE.MISMATCH, SQLITE.RANGE].includes(code)
 }
 
-/** Returns the primary result code of an error of SQLite, the low byte of its code. */
+/** Returns the primary result code of an SQLite error, the low byte of its code. */
 function codeOf(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
 }

@@ -35,18 +35,18 @@ export interface RestoreOptions extends CopyOptions {
   /** The doubt about the restored store; undefined if it lacks nothing. */
   readonly doubt: NewDoubt | undefined
   /**
-   * True to replace a store that cannot be read, of which it is not known if a gateway uses it.
+   * True to replace a store that cannot be read, even though a gateway may be using it.
    * @default false
    */
   readonly isUnreadableReplaced?: boolean | undefined
 }
 
-/** The content of the file is damaged. */
+/** Thrown if the file's content is damaged. */
 export class BackupDamaged extends Error {
   override readonly name = 'BackupDamaged'
 }
 
-/** Returns when a backup was made, in milliseconds since 1970; undefined if it does not say. Rejects what is no store. */
+/** Returns when a backup was made, in milliseconds since 1970; undefined if it does not say. Rejects a file that is not a store. */
 export function backupTime(file: string): number | undefined {
   const db = openSource(file)
   try {
@@ -58,14 +58,14 @@ export function backupTime(file: string): number | undefined {
 }
 
 /**
- * Puts a backup in the place of a store that no process uses, and keeps the old one under another name, which is returned. The backup
- * takes the place in one step: before and after it, there is a whole store.
+ * Replaces a store that no process uses with a backup, and keeps the old one under another name, which is returned. The replacement is one
+ * step: before and after it, there is a whole store.
  */
 export async function restoreStore(path: string, file: string, options: RestoreOptions): Promise<string | undefined> {
   const { onProgress, onStep } = options
   makeFolder(dirname(path))
   removeSecondNames(path)
-  // Again once the copy is made, which can take minutes.
+  // Checked again once the copy is made, which can take minutes.
   takeStore(path, options)?.release()
   const partial = newPartialFile(path)
   try {
@@ -73,7 +73,7 @@ export async function restoreStore(path: string, file: string, options: RestoreO
     await copyDatabase(file, partial, onProgress)
     onStep?.('prepare')
     withDatabase(partial, (db) => prepare(db, path, options.doubt))
-    // Of the user that runs the gateway, if another one restores.
+    // The file must belong to the user that runs the gateway, even if another one restores.
     makeLike(partial, existsSync(path) ? path : file)
     onStep?.('sync')
     sync(partial)
@@ -88,7 +88,7 @@ export async function restoreStore(path: string, file: string, options: RestoreO
   }
 }
 
-/** Takes the store for this process alone; undefined if there is none, or it cannot be read and is replaced nevertheless. */
+/** Takes the store for this process alone; undefined if there is none, or if it cannot be read and is to be replaced anyway. */
 function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
   if (!existsSync(path)) return undefined
   try {
@@ -99,7 +99,7 @@ function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
   }
 }
 
-/** Checks a copy, and makes it the store of its place. */
+/** Checks a copy, and makes it the store that belongs here. */
 function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): void {
   const session = createSession(db, Date.now())
   try {
@@ -110,28 +110,28 @@ function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): v
     throw isDamage(error) ? new BackupDamaged(messageOf(error)) : error
   }
   db.exec('BEGIN')
-  // They are those of processes that are gone.
+  // These belong to processes that are gone.
   db.exec('DELETE FROM instances; DELETE FROM locks')
   session.run(acceptAs(readStamp(path)))
   if (doubt) session.run(doubtWrites.declareDoubt(doubt))
   db.exec('COMMIT; PRAGMA journal_mode = DELETE')
 }
 
-/** The files of a store. The index of a WAL is made again where it is needed. */
+/** The ends of the names of a store's other files. The index of a WAL is made again when it is needed. */
 const INDEX = '-shm'
 const LOGS = ['-wal', '-journal'] as const
 
-/** Replaces a store, or puts one where there is none; returns the name that the old one has from then on. */
+/** Replaces a store, or puts one where there is none; returns the old one's new name. */
 function replace(path: string, by: string, onStep: CopyOptions['onStep']): string | undefined {
   const kept = keptName(path)
   const logs = LOGS.filter((end) => existsSync(path + end))
   const hadStore = existsSync(path)
   onStep?.('keep')
-  // A second name: until the last step, the store stays where it is.
+  // Only a second name, so that the store stays in place until the last step.
   for (const end of [...(hadStore ? [''] : []), ...logs]) secondName(path + end, kept + end)
   onStep?.('sync kept')
   sync(dirname(path))
-  // Only a store that cannot be read still has a log. The new one must not meet it.
+  // Only a store that cannot be read still has a log. The new store must not meet it.
   onStep?.('remove logs')
   for (const end of [...logs, INDEX]) rmSync(path + end, { force: true })
   onStep?.('rename')
@@ -149,7 +149,7 @@ function placeNew(from: string, to: string): void {
   else renameSync(from, to)
 }
 
-/** Gives a file a second name, or copies it where files cannot have two. */
+/** Gives a file a second name, or copies it if files cannot have two. */
 function secondName(file: string, name: string): void {
   if (hasSecondName(file, name)) return
   const copy = `${name}.copying`
@@ -158,7 +158,7 @@ function secondName(file: string, name: string): void {
   renameSync(copy, name)
 }
 
-/** Tries to give a file a second name; returns false where its file system does not know such names. */
+/** Tries to give a file a second name; returns false if its file system does not support that. */
 function hasSecondName(file: string, name: string): boolean {
   try {
     linkSync(file, name)
@@ -181,7 +181,7 @@ function keptName(path: string): string {
   }
 }
 
-/** Removes second names of the store, which a restore left behind that was cut off. */
+/** Removes second names of the store that an interrupted restore left behind. */
 function removeSecondNames(path: string): void {
   const inPlace = ['', ...LOGS].flatMap((end) => identityOf(path + end) ?? [])
   const beginning = basename(path) + KEPT
@@ -194,26 +194,26 @@ function removeSecondNames(path: string): void {
 
 /* Sole use */
 
-/** Another process uses the store. */
+/** Thrown if another process uses the store. */
 export class StoreInUse extends Error {
   override readonly name = 'StoreInUse'
 }
 
-/** The store cannot be read, and so it is not known if a process uses it. */
+/** Thrown if the store cannot be read, so that it is not known whether a process uses it. */
 export class StoreUnreadable extends Error {
   override readonly name = 'StoreUnreadable'
 }
 
 /**
- * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open has
- * a lock of SQLite on it, and no lock of one that has died stays. All of the store is then in one file, without a WAL.
+ * Takes a store for this process alone; throws `StoreInUse` if a gateway or a command uses it. Every process that has the store open holds
+ * an SQLite lock on it, and the locks of dead processes are released. From then on, the whole store is in one file, without a WAL.
  *
  * A gateway that opens the file meanwhile waits. If another file is at its path afterwards, SQLite refuses its first write
- * (SQLITE_READONLY_DBMOVED), and it opens that one.
+ * (SQLITE_READONLY_DBMOVED), and the gateway opens that file.
  */
 function takeSoleUse(path: string): { readonly release: () => void } {
   accessSync(path, constants.R_OK)
-  // Without a timeout: a gateway does not go away in seconds.
+  // Without a timeout, because a gateway does not go away within seconds.
   const db = new DatabaseSync(existingDatabase(path), { timeout: 0 })
   try {
     checkProgram(db)
@@ -222,7 +222,7 @@ function takeSoleUse(path: string): { readonly release: () => void } {
       throw new StoreInUse(
         `${path} is in use by ${inUse.join(' and ')}. Stop it first; one that was killed is gone after ten seconds.`,
       )
-    // From here on each lock that this connection gets is kept.
+    // From here on, every lock that this connection gets is kept.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
     return { release: () => db.close() }
   } catch (error) {
@@ -235,7 +235,7 @@ function takeSoleUse(path: string): { readonly release: () => void } {
   }
 }
 
-/** Rejects a database of another program. A store of a newer version may be replaced: that is how a rollback begins. */
+/** Rejects another program's database. A store of a newer version may be replaced, which is how a rollback begins. */
 function checkProgram(db: DatabaseSync): void {
   try {
     storeVersion(db)

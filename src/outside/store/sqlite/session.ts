@@ -14,28 +14,28 @@ const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
   },
 }
 
-/** Every write of the contract. */
+/** All writes of the contract. */
 export const WRITES = { ...SHARED, ...trusting }
 export type WriteName = keyof typeof WRITES
 export const workOf = (name: WriteName, args: readonly unknown[]): Work<unknown> => (WRITES[name] as AnyWork)(...args)
 
 /** Runs the work of verbs on a connection. */
 export interface Session {
-  /** Runs work at this time of the store; the caller begins and ends the transaction. */
+  /** Runs work at this store time; the caller begins and ends the transaction. */
   run<T>(work: Work<T>, at?: number): T
 }
 
 /**
- * Returns the machine's time since boot, for leases: all processes share it, and a correction of the wall clock does not
- * expire the lease of a live gateway. A renewal in the future was made before the last boot.
+ * Returns the machine's time since boot, for leases. All processes share it, and a correction of the wall clock does not expire a live
+ * gateway's lease. A renewal in the future was made before the last boot.
  */
 const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
-/** Defines the functions of the schema on a connection, at a time of the store, and keeps its prepared statements. */
+/** Defines the schema's functions on a connection, at a store time, and keeps its prepared statements. */
 export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
   const prepared = new Map<string, readonly [statement: StatementSync, columns: readonly string[]]>()
   let time = now
-  // Integers, which SQL divides as PostgreSQL does.
+  // Integers, so that SQL divides them as PostgreSQL does.
   db.function('now_ms', { deterministic: false }, () => BigInt(Math.floor(time)))
   db.function('lease_ms', { deterministic: false }, () => BigInt(Math.round(leaseMs())))
   db.function('thing_key', { deterministic: true }, (id) => thingKey(String(id)))
@@ -53,13 +53,13 @@ export function createSession(db: DatabaseSync, now: number, leaseMs: () => numb
         let known = prepared.get(text)
         if (!known) {
           const statement = db.prepare(inSqlite(text))
-          // Rows as arrays take two thirds of the time of those that `node:sqlite` makes objects of.
+          // Rows as arrays take two thirds of the time that rows as objects of `node:sqlite` take.
           statement.setReturnArrays(true)
           known = [statement, statement.columns().map(({ name }) => name)]
           prepared.set(text, known)
         }
         const [statement, columns] = known
-        // With `setReturnArrays`, each row is an array, of which the types know nothing.
+        // With `setReturnArrays`, each row is an array, which the types do not know.
         const rows = statement.all(...values) as unknown as readonly SQLOutputValue[][]
         step = work.next(rows.map((row) => rowOf(columns, row)))
       }
@@ -74,7 +74,7 @@ function rowOf(columns: readonly string[], values: readonly SQLOutputValue[]): D
   return row
 }
 
-/** Translates a statement: one file is one schema, values have types of their own, and a writer has all rows for itself. */
+/** Translates a statement: a file is one schema, values have their own types, and a writer has all rows to itself. */
 export function inSqlite(text: string): string {
   return text
     .replaceAll('transload.each(', 'json_each(')

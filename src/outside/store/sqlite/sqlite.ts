@@ -14,12 +14,12 @@ import { createSession, WRITES, type WriteName, workOf } from './session.ts'
 import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
 import { startWriter } from './writer.ts'
 
-/** The steps of housekeeping, for which no write waits. */
+/** The housekeeping steps, which no write waits for. */
 const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
 
 /**
- * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches:
- * the event loop never waits for the disk. Reads are answered in this thread.
+ * Opens the embedded store, a file that several processes may share. Writes go to a thread that commits them in batches, so that the event
+ * loop never waits for the disk. Reads are answered in this thread.
  */
 export async function openSqliteStore({
   path,
@@ -28,7 +28,7 @@ export async function openSqliteStore({
   now = Date.now,
 }: StoreOptions & {
   readonly path: string
-  /** For tests: the number of pages that fit on the disk. */
+  /** For tests: how many pages fit on the disk. */
   readonly room?: Int32Array<SharedArrayBuffer>
 }): Promise<Store> {
   const file = resolve(path)
@@ -84,12 +84,12 @@ export async function openSqliteStore({
   })
 }
 
-/** Creates a store that ends with the process. It is in this thread, and durable for nobody. */
+/** Creates a store in this thread that ends with the process, so nothing in it is durable. */
 export function createMemoryStore({
   now = Date.now,
   monotonicNow,
 }: StoreOptions & {
-  /** The clock of leases, in milliseconds. @default the time since the machine started */
+  /** The clock for leases, in milliseconds. @default the time since the machine started */
   readonly monotonicNow?: () => number
 } = {}): Store {
   const db = new DatabaseSync(':memory:')
@@ -125,7 +125,7 @@ export function createMemoryStore({
   })
 }
 
-/** The differences between the two kinds of the store. */
+/** The differences between the two kinds of store. */
 interface Parts extends Engine {
   readonly read: <T>(work: Work<T>) => T
   readonly writeOf: (name: WriteName) => AnyVerb
@@ -147,11 +147,11 @@ function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
     ...reads,
     ...writes,
     exclusive,
-    // The way to the writing thread takes time for each property.
+    // Only what is needed, because each property takes time on the way to the writer thread.
     change: ({ tenant, key, version }, change, names) => writes.change({ tenant, key, version }, change, names),
     scan: (options) => scan(reads.namesAfter, options),
     size: async () => read(sizeOf(logBytes())),
-    // The way to the writing thread has no `undefined`.
+    // `null`, because messages to the writer thread cannot contain `undefined`.
     trust: () => trust(stamp() ?? null),
     origin: async () => originOf(read(identity()), stamp()),
   }

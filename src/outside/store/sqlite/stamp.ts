@@ -4,20 +4,20 @@ import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
 
 /**
- * A small file beside the database, with the store's id and the commits that it had lately. It moves with its folder, has nothing of
- * the file system in it, and does not go into a copy of the database: the two disagree once another database is in the place.
+ * A small file beside the database with the store's id and its recent count of commits. It moves with its folder, contains nothing about
+ * the file system, and is not part of a copy of the database, so the two disagree once another database is in its place.
  */
 export interface Stamp {
   readonly id: string
-  /** The count of the store's commits. It begins anywhere, and starts over after 32 bits. */
+  /** The count of the store's commits. It starts anywhere, and wraps around after 32 bits. */
   readonly commits: number
 }
 
-/** The identity of a store, as its database has it. */
+/** A store's identity according to its database. */
 interface Identity extends Stamp {
   /** True once a stamp was written beside the store. */
   readonly isStamped: boolean
-  /** True once the store was found to be an old copy: its commits soon are as many as those of the stamp. */
+  /** True once the store was found to be an old copy; its commits will soon be as many as the stamp's. */
   readonly isOlder: boolean
   /** When this backup was made, in milliseconds since 1970; 0 in a store. */
   readonly backupAt: number
@@ -26,7 +26,7 @@ interface Identity extends Stamp {
 /** Returns the path of a store's stamp. */
 export const stampPath = (path: string): string => `${path}-stamp`
 
-/** Reads the stamp beside a store; undefined if there is none that can be read. */
+/** Reads the stamp beside a store; undefined if there is none, or if it cannot be read. */
 export function readStamp(path: string): Stamp | undefined {
   try {
     const { id, commits }: Partial<Stamp> = JSON.parse(readFileSync(stampPath(path), 'utf8'))
@@ -65,8 +65,8 @@ export function originOf(
 export const isBehind = (one: number, other: number): boolean => ((one - other) | 0) < 0
 
 /**
- * Writes the stamp of a store, unless the store is a copy that no operator has accepted. The commits in the stamp are durable: after a
- * crash the database has at least as many.
+ * Writes a store's stamp, unless the store is a copy that no operator has accepted. The commits in the stamp are durable: after a crash,
+ * the database has at least as many.
  */
 export function keepStamp(session: Session, path: string): void {
   const found = session.run(identity())
@@ -83,7 +83,7 @@ export function keepStamp(session: Session, path: string): void {
     }
     if (!isStamped) session.run(set('is_stamped = 1'))
   } catch {
-    // The next time. Until then the store counts as one that was never stamped.
+    // Retried next time. Until then, the store counts as one that was never stamped.
   }
 }
 
@@ -91,10 +91,10 @@ function* set(columns: string): Work<void> {
   yield sql(`UPDATE identity SET ${columns}`)
 }
 
-/** Makes a database the store of its place: from then on it agrees with the stamp that is there. */
+/** Makes a database the store that belongs here: from then on, it agrees with the existing stamp. */
 export function* acceptAs(stamp: Stamp | undefined): Work<void> {
   const { id, commits } = yield* identity()
-  // More commits than the store that stood there: put back, that one counts as older.
+  // More commits than the store that was here before, so that that one counts as older if it is put back.
   const most = stamp && isBehind(commits, stamp.commits) ? stamp.commits : commits
   yield sql(`PRAGMA user_version = ${(most + 1) | 0}`)
   yield sql('UPDATE identity SET id = $1, is_stamped = $2, is_older = 0, backup_at = 0', stamp?.id ?? id, stamp ? 1 : 0)

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 
-/** A thread that was started early, and that no store has yet. */
+/** A thread that was started early and that no store uses yet. */
 let early: Worker | undefined
 
-/** Starts the thread of a store that is about to be opened. If it cannot start, the store tells why. */
+/** Starts the thread for a store that is about to be opened. If it cannot start, the store reports why. */
 export function startThread(): void {
   try {
     const thread = newThread()
@@ -29,7 +29,7 @@ function newThread(): Worker {
   // The thread runs from the same kind of file as this module: .ts in development, .js once built.
   const extension = import.meta.url.endsWith('.ts') ? '.ts' : '.js'
   return new Worker(new URL(`./writer-thread${extension}`, import.meta.url), {
-    // See `openOnce`: a descriptor that ends with the thread would release locks of other connections.
+    // See `openOnce`: a descriptor that is closed with the thread would release locks of other connections.
     trackUnmanagedFds: false,
   })
 }

@@ -17,21 +17,21 @@ import { workOf } from './session.ts'
 import { keepStamp } from './stamp.ts'
 import type { WorkerData, WriteCall, WriteResult, WriterReply, WriterRequest } from './writer.ts'
 
-/** The most writes that share a commit, to bound the wait of the first one. */
+/** The most writes that share a commit, which bounds the wait of the first one. */
 const MAX_BATCH = 1_000
-/** The interval of the check of the files while there is nothing to write. */
+/** How often the files are checked while there is nothing to write. */
 const WATCH_EVERY_MS = 500
-/** A copy that was made in between is told only by its other marks. */
+/** How often the stamp is written. A copy made in between is recognized only by its other marks. */
 const STAMP_EVERY_MS = 2_000
-/** A checkpoint follows so many writes, once they are answered: it takes milliseconds. */
+/** A checkpoint follows this many writes, after they are answered, because it takes milliseconds. */
 const CHECKPOINT_WRITES = 1_500
 
 if (!parentPort) throw new Error('This module runs as a worker thread.')
 const port = parentPort
-/** The store, which the first message names. */
+/** The store that the first message names. */
 let data: WorkerData
 let connection: Connection | undefined
-/** The file that was opened first: as long as the process lives, the store is in no other. */
+/** The file that was opened first: while the process lives, the store is in no other. */
 let identity: FileIdentity | undefined
 /** The count of the last commit. */
 let commits: number | undefined
@@ -48,10 +48,10 @@ function connect(): Connection {
   return opened
 }
 
-/** One write of a batch is invalid, and the batch cannot be committed. */
+/** Thrown if a write is invalid, so that its batch cannot be committed. */
 class InvalidWrite extends Error {}
 
-/** Commits a batch in one transaction. The files are looked at before, and again before any write is acknowledged. */
+/** Commits a batch in one transaction. The files are checked before, and again before any write is acknowledged. */
 function commitBatch(calls: readonly WriteCall[]): WriterReply {
   connection ??= connect()
   const { session, guard } = connection
@@ -61,7 +61,7 @@ function commitBatch(calls: readonly WriteCall[]): WriterReply {
     try {
       return { no, result: session.run(workOf(name, args), now) }
     } catch (error) {
-      // It has written nothing.
+      // This write has written nothing.
       if (error instanceof StoreDown) return { no, down: error.message }
       throw isStoreFailure(error) ? error : new InvalidWrite(messageOf(error))
     }
@@ -101,19 +101,19 @@ function serve(calls: readonly WriteCall[]): void {
 }
 
 /**
- * Copies pages from the WAL into the database: what can be copied (`PASSIVE`), or all, and empties the WAL (`TRUNCATE`). A
- * full or broken disk fails the commits; the pages in the WAL are not lost.
+ * Copies pages from the WAL into the database: those that can be copied (`PASSIVE`), or all, which empties the WAL (`TRUNCATE`). If the
+ * disk is full or broken, commits fail, but the pages in the WAL are not lost.
  */
 function checkpoint({ db }: Connection, mode: 'PASSIVE' | 'TRUNCATE'): void {
   writesSinceCheckpoint = 0
   try {
     db.prepare(`PRAGMA wal_checkpoint(${mode})`).get()
   } catch {
-    // The next commit tells.
+    // The next commit reports the failure.
   }
 }
 
-/** Tests if writes work, with one that changes nothing. */
+/** Tests whether writes work, with one that changes nothing. */
 function probe(): void {
   try {
     connection ??= connect()
@@ -133,11 +133,11 @@ function stamp(): void {
   try {
     keepStamp(connection.session, data.path)
   } catch {
-    // The next write tells what is wrong with the store.
+    // The next write reports what is wrong with the store.
   }
 }
 
-/** Notices lost files while there is nothing to write. */
+/** Detects lost files while there is nothing to write. */
 function watch(): void {
   if (!connection || lost) return
   try {
@@ -154,8 +154,8 @@ function markUp(): void {
 }
 
 /**
- * Closes a failed connection: a new one relies on nothing that the old one left in memory. A connection whose files are
- * lost stays open instead: a new one would lead to other files.
+ * Closes a failed connection, because a new one relies on nothing that the old one left in memory. A connection whose files are lost stays
+ * open instead, because a new one would lead to other files.
  */
 function markDown(failure: unknown): void {
   const error = identity && isDamage(failure) ? damaged(data.path, messageOf(failure)) : failure
@@ -170,7 +170,7 @@ function markDown(failure: unknown): void {
 function markLost(open: Connection, error: FilesLost): void {
   const { db } = open
   if (db.isTransaction) db.exec('ROLLBACK')
-  // All of it goes into the database file: at the next start, neither that nor a restored backup meets a WAL of the other.
+  // Everything goes into the database file, so that at the next start neither that file nor a restored backup meets the other's WAL.
   if (error.kind === 'moved' && !lost) checkpoint(open, 'TRUNCATE')
   lost = error
 }
@@ -193,7 +193,7 @@ function send(reply: WriterReply): void {
 let steps: WriteCall[] = []
 let isClosing = false
 
-/** Takes every request that has arrived, and returns its writes: the slower the disk, the larger the batch. */
+/** Takes all requests that have arrived, and returns their writes: the slower the disk, the larger the batch. */
 function arrived(first: string): readonly WriteCall[] {
   const calls: WriteCall[] = []
   for (let text: string | undefined = first; text !== undefined; text = nextMessage()) {

@@ -10,11 +10,11 @@ import { takeThread } from './thread.ts'
 interface Write {
   readonly name: WriteName
   readonly args: readonly unknown[]
-  /** The time of the store. */
+  /** The store's time. */
   readonly now: number
 }
 
-/** One write, on its way to the thread. */
+/** One write on its way to the thread. */
 export interface WriteCall extends Write {
   readonly no: number
 }
@@ -25,17 +25,17 @@ export interface WriteResult {
   readonly result?: unknown
   /** The error of this one write. */
   readonly failed?: string
-  /** The error that keeps the store from writing anything now. */
+  /** The error that currently keeps the store from writing anything. */
   readonly down?: string
 }
 
 /*
- * All messages but the first go as JSON: V8 clones one string many times faster than the objects in it.
+ * All messages but the first are sent as JSON, because V8 clones one string many times faster than the objects in it.
  */
 
 /** A message to the worker. */
 export type WriterRequest =
-  /** `steps` are housekeeping: each is a commit of its own, after the calls, which do not wait for it. */
+  /** `steps` are housekeeping: each is its own commit after the calls, which do not wait for it. */
   { readonly calls: readonly WriteCall[]; readonly steps: readonly WriteCall[] } | { readonly close: true }
 
 /** A message from the worker. */
@@ -48,11 +48,11 @@ export type WriterReply =
 /** The first message to the worker. */
 export interface WorkerData {
   readonly path: string
-  /** The file that this process has opened before; undefined at the start. */
+  /** The file that this process opened before; undefined at the start. */
   readonly file?: FileIdentity | undefined
-  /** The time of the store. */
+  /** The store's time. */
   readonly now?: number
-  /** For tests: the number of pages that fit on the disk; 0 for no limit. Read when a connection opens. */
+  /** For tests: how many pages fit on the disk; 0 for no limit. Read when a connection opens. */
   readonly room?: Int32Array<SharedArrayBuffer> | undefined
 }
 
@@ -62,16 +62,16 @@ interface PendingWrite extends Write {
   reject(error: Error): void
 }
 
-/** Starts the writing thread, and restarts it if it dies. `onLost` is called when the files of the store are lost. */
+/** Starts the writer thread, and restarts it if it dies. `onLost` is called when the store's files are lost. */
 export function startWriter(
   data: WorkerData,
   now: () => number,
   onState: (state: StoreState) => void,
   onLost: () => void,
 ) {
-  /** The writes at the worker, until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
+  /** The writes at the worker until they are answered. A `Map` would leak for a while, see `createUnorderedList`. */
   let sent: (PendingWrite | undefined)[] = []
-  /** The number of the first of them. */
+  /** The number of the first of these writes. */
   let firstNo = 0
   let answered = 0
   const started = Promise.withResolvers<void>()
@@ -79,11 +79,11 @@ export function startWriter(
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
   let unsent: PendingWrite[] = []
-  /** True while the unsent writes wait for others. */
+  /** True while the unsent writes wait for more. */
   let isGathering = false
   let opened = false
   let closed = false
-  /** The file that was opened first; a worker that is started again may open no other. */
+  /** The file that was opened first; a restarted worker may open no other. */
   let file: FileIdentity | undefined
   let lost: StoreDown | undefined
   let isDamaged = false
@@ -112,7 +112,7 @@ export function startWriter(
       for (const result of reply.results) {
         const place = result.no - firstNo
         const pending = sent[place]
-        // Of a batch that fails in its middle, some are answered twice.
+        // If a batch fails in the middle, some writes are answered twice.
         if (!pending) continue
         sent[place] = undefined
         answered += 1
@@ -151,7 +151,7 @@ export function startWriter(
     onLost()
   }
 
-  /** Rejects every write. The dead thread may have committed some of them, but none was acknowledged. */
+  /** Rejects all writes. The dead thread may have committed some of them, but none was acknowledged. */
   function rejectAll(reason: string): void {
     for (const write of [...sent, ...unsent]) write?.reject(new StoreDown(reason))
     forgetSent()
@@ -161,8 +161,8 @@ export function startWriter(
   }
 
   /**
-   * Sends the unsent writes once a turn of the event loop adds no other, and the worker takes them. A message costs more than
-   * its content, and so does a commit: writes that arrive one after the other, or during a commit, share both.
+   * Sends the unsent writes once a turn of the event loop adds none and the worker can take them. A message costs more than its content,
+   * and so does a commit. Writes that arrive one after the other, or during a commit, share both.
    */
   function gather(): void {
     if (isGathering || unsent.length === 0 || sent.length > 0) return
@@ -185,7 +185,7 @@ export function startWriter(
     unsent = []
   }
 
-  /** Sends a write, or a step of housekeeping: that is done after the writes that wait, in a commit of its own. */
+  /** Sends a write or a housekeeping step; a step is done after the waiting writes, in its own commit. */
   function call(name: WriteName, args: readonly unknown[], isStep = false): Promise<unknown> {
     if (lost) return Promise.reject(lost)
     if (closed) return Promise.reject(new StoreDown('The store is closed.'))
@@ -202,7 +202,7 @@ export function startWriter(
     started: started.promise,
     /** Returns why nothing can be read: the database has not been open yet, or its files are lost. */
     failure: () => lost ?? (opened ? undefined : new StoreDown('The store is not open yet.')),
-    /** To be called when a read meets content that SQLite did not write: nothing is read or written from then on. */
+    /** To be called when a read meets content that SQLite did not write; from then on, nothing is read or written. */
     reportDamage(reason: string): void {
       isDamaged = true
       const error = new StoreDown(damaged(data.path, reason).message)
