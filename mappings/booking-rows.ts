@@ -15,7 +15,7 @@ import {
 import { fieldsOf } from '../src/language/mapping/row-parts.ts'
 import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
-/** The fields that name a shipment. They never change it. */
+/** The fields that name a shipment and never change it. */
 export const shipmentNames = [
   'ShipmentNumber',
   'ReferenceNumber',
@@ -59,7 +59,7 @@ const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): rea
   move(`${v1}TransportationInstruction`, `${v2}.notes`, text),
 ]
 
-/** The fields of a booking: the same where a shipment is created, read or changed. */
+/** The fields of a booking, which are the same for creating, reading and changing a shipment. */
 export const bookingRows: readonly Row[] = [
   move('ReferenceNumber', 'external_id', text),
   // A phone number or an e-mail address is never the name.
@@ -74,15 +74,15 @@ export const bookingRows: readonly Row[] = [
   move('Model', 'vehicles[0].model', text),
 ]
 
-/** The same where the shipment exists: what a quote remembers may be older than what the service has. */
+/** The same for an existing shipment: the data of a remembered quote may be older than the service's. */
 export const bookedRows: readonly Row[] = bookingRows.map((row) =>
   row.kind === 'move' ? { ...row, fallbacks: [] } : row,
 )
 
-/** Tells if a shipment is booked, by its status. */
+/** Derives from its status whether a shipment is booked. */
 export const bookedByStatus: Row = choose('TransportationBooked', 'status', { canceled: 'No', cancelled: 'No' }, 'Yes')
 
-/** Places of a shipment that a version-1 booking has no field for. */
+/** Places of a shipment for which a version-1 booking has no field. */
 export const shipmentOnlyRows: readonly Row[] = [
   ...v2Only(
     ['customer.customer_type', 'pickup.location_type', 'delivery.location_type'],
@@ -108,7 +108,7 @@ export const shipmentOnlyRows: readonly Row[] = [
   ...v2Only(['instructions'], 'version 1 has instructions only for pickup and delivery'),
 ]
 
-/** Facts of a customer that only the remembered quote has. */
+/** Facts about a customer that only the remembered quote has. */
 export const quoteOnlyFacts: readonly string[] = [
   'address',
   'city',
@@ -119,13 +119,13 @@ export const quoteOnlyFacts: readonly string[] = [
   'contact_phone',
 ]
 
-/** The places of a shipment for them. */
+/** The places of these facts in a shipment. */
 export const quoteOnlyPlaces: readonly Row[] = v2Only(
   quoteOnlyFacts.map((fact) => `customer.${fact}`),
   'version 1 has no field for it',
 )
 
-/** Places that a caller may send and a read does not show. */
+/** Places that a caller may send but a read does not show. */
 export const unshownKinds: readonly Row[] = v2Only(['vehicles[0].type'], 'version 1 has several codes for it')
 
 /** Places that only the service sets and no version-1 reply shows. */
@@ -137,13 +137,13 @@ export const serverRows: readonly Row[] = [
   ),
 ]
 
-/** Places that only the service sets and a version-1 reply shows. */
+/** Places that only the service sets but a version-1 reply shows. */
 export const shownServerRows: readonly Row[] = setByService(['number', 'status', 'price'], 'the service sets it')
 
-/** The ids of a shipment's parts: an update must send them back, and version 1 never sees them. */
+/** The ids of a shipment's parts: an update must send them back, but version 1 never sees them. */
 export const partIdRows: readonly Row[] = v2Only(['vehicles[0].id'], 'the gateway keeps it for the caller')
 
-/** The whole shipment, where the version-1 reply is a message only. */
+/** The whole shipment, where the version-1 reply is only a message. */
 export const wholeShipmentRows = (why: string): readonly Row[] =>
   v2Only(
     [

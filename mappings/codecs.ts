@@ -5,10 +5,10 @@ import { knownStates, stateCodes } from './us-states.ts'
 
 /* Text */
 
-/** A plain value of the service: a number or boolean in place of documented text is no error. */
+/** A plain value from the service: a number or boolean is accepted where text is documented. */
 const scalar = z.union([z.string(), z.number(), z.boolean()])
 
-/** A plain value of version 2. */
+/** A plain value in version 2. */
 export type Scalar = z.infer<typeof scalar>
 
 /** Text, unchanged. */
@@ -19,7 +19,7 @@ export const text = codec<Scalar>(scalar, {
   encode: String,
 })
 
-/** Decodes texts, but leaves out one such as `TBD`. */
+/** Decodes text, but leaves out placeholders such as `TBD`. */
 const known =
   <T>(decode: (text: string, fail: Fail) => T) =>
   (text: string, fail: Fail, leaveOut: LeaveOut): T =>
@@ -33,14 +33,14 @@ export const email = codec<Scalar>(scalar, {
   encode: String,
 })
 
-/** Returns a whole number without the fraction of zeros that a spreadsheet adds. */
+/** Removes the `.0` that a spreadsheet adds to a whole number. */
 const withoutFraction = (text: string): string => text.replace(/^(\d+)\.0+$/, '$1')
 
 /* Postal codes */
 
 const ZIP_DIGITS = 5
 
-/** Five digits and perhaps four more; word processors lengthen the dash between them. */
+/** Five digits, optionally followed by four more; word processors lengthen the dash between them. */
 const ZIP = /^(\d{5})(?:(?:\s*[-–—]\s*|\s*)(\d{4}))?$/
 const ZIP_WITH_SPREAD_DASH = /^(\d{5})\s*-\s*(\d{4})$/
 const WITHOUT_LEADING_ZEROS = /^\d{3,4}$/
@@ -49,7 +49,7 @@ const WITHOUT_LEADING_ZEROS = /^\d{3,4}$/
 const ZIP_AMONG_WORDS = /(?<![\p{L}\p{N}])(\d{5})(?:-(\d{4}))?(?![\p{L}\p{N}])/u
 const FIVE_DIGITS = /(?<!\d)\d{5}(?!\d)/g
 
-/** Finds the ZIP among words: the only group of five digits. */
+/** Finds the ZIP among words; it must be the only group of five digits. */
 function zipAmongWords(text: string): RegExpExecArray | null {
   const isOnly = /\p{L}/u.test(text) && text.match(FIVE_DIGITS)?.length === 1
   return isOnly ? ZIP_AMONG_WORDS.exec(text) : null
@@ -64,13 +64,13 @@ const AROUND_ZIP = 'the words around the ZIP'
 
 const padded = (value: number | string): string => String(value).padStart(ZIP_DIGITS, '0')
 
-/** Puts back the zeros of `2134`. Other text that the service may send, such as `75201-1234`, stays as it is. */
+/** Restores the leading zero of `2134`. Leaves other text that the service may send, such as `75201-1234`, unchanged. */
 const zipText = (value: number | string): string => {
   const text = withoutFraction(String(value))
   return /^\d{1,4}$/.test(text) ? padded(text) : text
 }
 
-/** A US ZIP: an integer in version 2, which cannot hold the extension of a ZIP+4. */
+/** A US ZIP. In version 2, it is an integer, which cannot hold the extension of a ZIP+4. */
 export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'zipcode',
   summary:
@@ -80,7 +80,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
     const text = withoutFraction(sent)
     const digits = WITHOUT_LEADING_ZEROS.test(text) ? text : (ZIP.exec(text) ?? zipAmongWords(text))?.[1]
     const zip = Number(digits ?? 0)
-    // Forms send 00000 for an unknown ZIP; no place has it.
+    // Forms send 00000 for an unknown ZIP; it is not a real one.
     return zip > 0 ? zip : fail()
   }),
   encode: zipText,
@@ -113,26 +113,26 @@ export const quoteZip = codec<number | string>(z.union([z.number(), z.string()])
 
 /* Vehicles */
 
-/** The year of the first car. */
+/** The year when the first car was built. */
 const FIRST_YEAR = 1886
 
-/** Next year's models are sold this year; one more year is for early orders. */
+/** Next year's models are sold this year; the second year allows for early orders. */
 const YEARS_AHEAD = 2
 
 const YEAR = /^\d{4}$/
 
-/** Seventeen capitals and digits, without I, O and Q, which look like digits. */
+/** Seventeen capitals and digits, except I, O and Q, which look like digits. */
 const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
 
 const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 
 const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpperCase()
 
-/** Between two VINs in one field. */
+/** Separates two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
 
-/** Reports whether a text holds several VINs, with or without something between them. */
+/** Reports whether a text contains several VINs, with or without a separator. */
 const hasSeveral = (text: string): boolean =>
   JOINED_VINS.test(withoutBlanks(text)) ||
   text
@@ -160,7 +160,7 @@ export const vin = codec<Scalar>(scalar, {
   problem: 'has several VINs: send one booking for each vehicle',
   decode: known((text, fail) => (hasSeveral(text) ? fail() : withoutBlanks(text))),
   encode: String,
-  // No problem: vehicles from before 1981 have other numbers.
+  // Not a problem: vehicles from before 1981 have other numbers.
   remark: (text) =>
     VIN.test(withoutBlanks(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' },
 })
@@ -170,20 +170,20 @@ export const vin = codec<Scalar>(scalar, {
 /** Digits of a US number without its country code. */
 const US_DIGITS = 10
 
-/** Digits of the shortest number that an extension can follow: a number without its area code. */
+/** Digits of the shortest number that can have an extension: one without an area code. */
 const SHORTEST_DIGITS = 7
 
-/** `x123`, `ext. 5`, `#12`, `;ext=9`; no two neighboring parts match the same blank: it runs in linear time. */
+/** `x123`, `ext. 5`, `#12`, `;ext=9`. No two adjacent parts match the same blank, so it runs in linear time. */
 const EXTENSION = /(?:(?<![a-z])(?:extension|extn|ext|x)[\s.:=-]*(?:#\s*)?|#\s*)(\d+)/i
 
 const digitsOf = (text: string): string => text.replace(/\D+/g, '')
 
-/** Between two numbers in one field. */
+/** Separates two numbers in one field. */
 const BETWEEN_NUMBERS = /[/,;|&]|\s(?:or|and)\s/i
-/** The first of two numbers that only blanks separate, with or without its country code. */
+/** The first of two numbers that are separated only by blanks, with or without its country code. */
 const FIRST_OF_TWO = /^\D*(?:1\D*)?(?:\d\D*){10}(?=(?:\d\D*){7})/
 
-/** A number with words for some of its digits: an area code, perhaps three more digits, and at least ten places in all. */
+/** A number with letters for some of its digits: an area code, optionally three more digits, and at least ten characters in all. */
 const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z][\da-z]*$/i
 const KEYS = ['abc', 'def', 'ghi', 'jkl', 'mno', 'pqrs', 'tuv', 'wxyz']
 const FIRST_KEY = 2
@@ -198,11 +198,11 @@ interface Phone {
 const withoutCountryCode = (text: string): string => {
   const digits = digitsOf(text)
   const national = /^\+\s*1/.test(text) ? digits.slice(1) : digits
-  // Some systems put +1 before a number that already has its 1.
+  // Some systems put +1 before a number that already starts with 1.
   return national.length === US_DIGITS + 1 && national.startsWith('1') ? national.slice(1) : national
 }
 
-/** Returns the digits that the letters of `1-800-FLOWERS` stand for; undefined for text that is no such number. */
+/** Returns the digits of a number such as `1-800-FLOWERS`; undefined for other text. */
 function digitsOfWords(text: string): string | undefined {
   const bare = text.replace(/[\s().-]+/g, '')
   if (!NUMBER_IN_WORDS.test(bare)) return undefined
@@ -241,7 +241,7 @@ function readPhone(sent: string): Phone {
     : { digits: withoutCountryCode(text) }
 }
 
-/** Returns the remarks on a phone number: its lost or odd parts. */
+/** Returns a remark on the parts of a phone number that are lost or odd. */
 function remarkOnPhone(text: string): Remark | undefined {
   const { digits, extension, hasSecond } = readPhone(text)
   const lost = [
@@ -260,7 +260,7 @@ export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
     'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension or a second number is lost. Text without digits counts as absent.',
-  // Forms send TBD or N/A for an unknown number.
+  // Forms send TBD or N/A for an unknown phone number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: (value) => withoutFraction(String(value)),
   remark: remarkOnPhone,
@@ -270,7 +270,7 @@ export const phone = codec<Scalar>(scalar, {
 
 const BETWEEN_PARTS = '~'
 
-/** The parts of a version-1 contact. A type, not an interface: only a type is a record of parts, too. */
+/** The parts of a version-1 contact. It is a type because an interface is not assignable to a record of parts. */
 export type ContactParts = {
   readonly contact_name?: string | undefined
   readonly contact_phone?: string | undefined
@@ -279,13 +279,13 @@ export type ContactParts = {
 
 const looksLikeEmail = (part: string): boolean => part.includes('@') && /^[^\s@]+@[^\s@]+$/.test(part)
 
-/** Reports whether most of a part, which is not an e-mail address, is digits. */
+/** Reports whether a part, which is not an e-mail address, consists mostly of digits. */
 const looksLikePhone = (part: string): boolean => {
   const digits = digitsOf(part).length
   return digits > 0 && digits * 2 > part.replace(/\s+/g, '').length && !isShortened(part)
 }
 
-/** The text of each role before any conversion, and the parts without a role. */
+/** The unconverted text of each role, and the parts without a role. */
 interface Roles {
   name: string | undefined
   phone: string | undefined
@@ -301,7 +301,7 @@ function readParts(text: string): Roles {
     if (!part) continue
     const email = looksLikeEmail(part)
     const phone = !email && looksLikePhone(part)
-    // A first part with few digits is a name: some companies are called by a number.
+    // A first part with few digits is a name: some companies have numbers as names.
     if (place === 0 && !email && !(phone && digitsOf(part).length >= SHORTEST_DIGITS)) roles.name = part
     else if (email && (roles.email ?? part) === part) roles.email = part
     else if (phone && (roles.phone ?? part) === part) roles.phone = part
@@ -345,10 +345,10 @@ export const contactParts = codec<ContactParts>(
 
 /* States */
 
-/** Returns the code of a code or a name; undefined if it is neither. */
+/** Returns the code of a state from its code or name; undefined for other text. */
 function readState(text: string): string | undefined {
   const letters = text.replace(/[\s.,]+/g, '')
-  // Checked first: upper case turns some foreign letters into two.
+  // This comes first because some foreign letters become two in upper case.
   if (!/^[a-z]+$/i.test(letters)) return undefined
   const upper = letters.toUpperCase()
   return upper.length === 2 ? upper : stateCodes.get(upper)
@@ -372,7 +372,7 @@ export const state = codec<Scalar>(scalar, {
 
 const CENT_DIGITS = 2
 
-/** A price as most services write it: nothing to round, and no zeros in front. */
+/** A price as most services write it: without leading zeros or anything to round. */
 const PLAIN_AMOUNT = /^(0|[1-9]\d{0,14})(?:\.(\d{1,2}))?$/
 
 /** Sign, whole digits (perhaps in groups of three), fraction, exponent. */
@@ -383,7 +383,7 @@ interface Amount {
   readonly whole: string
   readonly fraction: string
   readonly exponent: number
-  /** The nearest double: for decoding and for bounds, never for rounding. */
+  /** The nearest double, for decoding and bounds, never for rounding. */
   readonly near: number
 }
 
@@ -394,7 +394,7 @@ function readAmount(value: number | string): Amount | undefined {
   const whole = grouped.replaceAll(',', '')
   if (whole === '' && fraction === '') return undefined
   const near = Number(`${sign}${whole}.${fraction || '0'}e${power}`)
-  // No number beyond the range of a double is a price, and an exponent of nine digits would fill the memory with zeros.
+  // A number beyond the range of a double is not a price, and an exponent of nine digits would fill the memory with zeros.
   if (!Number.isFinite(near)) return undefined
   return { negative: sign === '-', whole, fraction, exponent: Number(power), near }
 }
@@ -409,7 +409,7 @@ function rounded({ negative, whole, fraction, exponent, near }: Amount): string 
 }
 
 /**
- * Returns an amount with exactly two decimals, rounded half up on its decimal digits; undefined for what is no amount.
+ * Returns an amount with exactly two decimals, rounded half up on its decimal digits; undefined for anything else.
  *
  * @example
  * twoDecimals(1.005) // '1.01'
@@ -421,7 +421,7 @@ export function twoDecimals(value: number | string): string | undefined {
   return amount && rounded(amount)
 }
 
-/** A price: a number in version 2, text with two decimals in version 1. A value that is no amount is not answered. */
+/** A price: a number in version 2, text with two decimals in version 1. A reply leaves out values that are not amounts. */
 export const money = codec<number | string>(z.union([z.number(), z.string()]), {
   name: 'money',
   summary: 'An amount. Version 1 has exactly two decimals, rounded half up.',
@@ -440,8 +440,8 @@ const listed = (names: readonly string[]): string =>
   names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 
 /**
- * Makes a codec of a closed table: any case, and `_`, `-` or a run of blanks is one blank. A value of the service that the
- * table lacks is answered as it is: the service's lists grow.
+ * Makes a codec from a closed table. It ignores case, and `_`, `-` and a run of blanks each count as one blank. A reply keeps a service
+ * value that the table lacks, because the service's lists grow.
  *
  * @example
  * choice({ STANDARD: 'std', EXPRESS: 'exp' }, 'speed')
@@ -449,7 +449,7 @@ const listed = (names: readonly string[]): string =>
 export function choice(table: Readonly<Record<string, string>>, name: string): Codec<Scalar> {
   const entries = Object.entries(table)
   const toV2 = new Map(entries.map(([v1, v2]) => [folded(v1), v2]))
-  // Reversed: of two names for one value, the first is written back.
+  // Reversed, so that the first of two names for one value is written back.
   const backwards = entries.map(([v1, v2]): [string, string] => [v2, v1]).reverse()
   const toV1 = new Map([...backwards.map(([v2, v1]): [string, string] => [folded(v2), v1]), ...backwards])
   const accepted = listed(Object.keys(table))
@@ -470,7 +470,7 @@ export const equipmentType = choice({ 'OPEN AUTO': 'open', 'ENCLOSED AUTO': 'enc
 
 const COMMA = ', '
 
-/** Joins the lines of an address with commas; blank lines are left out. */
+/** Joins the lines of an address with commas, without blank lines. */
 export function joinStreet(lines: readonly string[]): string {
   return lines
     .map((line) => line.trim())

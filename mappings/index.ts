@@ -20,7 +20,7 @@ export const actions: readonly Action[] = [
   shipmentCancel,
 ]
 
-/** The built-in forms in which callers hear of events. */
+/** The built-in messages that notify callers of events. */
 export const callbacks: readonly Callback[] = [shipmentEvent]
 
 /** The built-in lookup tables by name; an operator's file extends them. */

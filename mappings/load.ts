@@ -7,9 +7,9 @@ import type { OwnDeclarations } from './own.ts'
 
 const NO_DECLARATIONS: OwnDeclarations = { actions: [], callbacks: [] }
 
-/** Loads the built-in mappings and the operator's, checks them and compiles them; throws `ConfigErrors`. */
+/** Loads, checks and compiles the built-in mappings and the operator's; throws `ConfigErrors`. */
 export async function loadMappings(directory?: string, lookups: Partial<Lookups> = {}): Promise<Catalog> {
-  // Most gateways have none.
+  // Most gateways have no modules.
   const own = directory === undefined ? NO_DECLARATIONS : await (await import('./own.ts')).ownDeclarations(directory)
   const actions = replaced(builtIn, own.actions)
   const options = {
@@ -24,7 +24,7 @@ export async function loadMappings(directory?: string, lookups: Partial<Lookups>
   return compileCatalog(actions, options)
 }
 
-/** Returns the built-in declarations that have no namesake, and the operator's own. */
+/** Returns the operator's declarations, and the built-in ones that they do not replace. */
 function replaced<T extends { readonly name: string }>(builtInOnes: readonly T[], own: readonly T[]): readonly T[] {
   const names = new Set(own.map(({ name }) => name))
   return [...builtInOnes.filter(({ name }) => !names.has(name)), ...own]

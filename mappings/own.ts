@@ -15,7 +15,10 @@ export interface OwnDeclarations {
   readonly callbacks: readonly Callback[]
 }
 
-/** Loads the operator's modules. The default export is a declaration, a list of them, or a function of the toolbox. */
+/**
+ * Loads the operator's modules. The default export is a declaration, a list of declarations, or a function that makes them from the
+ * toolbox.
+ */
 export async function ownDeclarations(directory: string): Promise<OwnDeclarations> {
   const toolbox = createToolbox()
   const found: { actions: Action[]; callbacks: Callback[] } = { actions: [], callbacks: [] }
@@ -39,11 +42,11 @@ export async function ownDeclarations(directory: string): Promise<OwnDeclaration
   return found
 }
 
-/** Returns the line and the column of an error in a module, such as `:3:15`; nothing if the error does not tell. */
+/** Returns the line and the column of an error in a module, such as `:3:15`; empty if the error does not name them. */
 function placeInModule(error: unknown, path: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const [, place = ''] = stack.split(pathToFileURL(path).href)
-  // A syntax error names the file without the protocol where types are stripped.
+  // Where types are stripped, a syntax error names the file without the protocol.
   const [, bare = ''] = stack.split(path)
   return /^(?::\d+)+/.exec(place || bare)?.[0] ?? ''
 }

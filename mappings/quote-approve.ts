@@ -18,7 +18,7 @@ const otherFields = [...tripRows({ update: true }), ...quoteOnlyRows, ...custome
   .flatMap(fieldsOf)
   .filter((v1) => !quoteNames.some((name) => name === v1) && v1 !== 'ActionName')
 
-/** Accepts a quote. Where the service shows no shipment of it, the call answers `No` in place of these rows' `Yes`. */
+/** Accepts a quote. If the service shows no shipment for it, the reply has `No` where these rows have `Yes`. */
 export const quoteApprove = action({
   name: 'quote.approve',
   verb: 'approve',

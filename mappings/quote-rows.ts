@@ -23,11 +23,11 @@ export const quoteNames = ['ShipmentNumber', 'OrderRefNumber'] as const
 const notPriced = 'version 2 prices a trip by its two postal codes'
 const namesIt = 'identifies the quote; version 2 has no field for it'
 
-/** The kind of the trailer: callers send it in quotes, and some in bookings and updates. */
+/** The kind of trailer. Callers send it in quotes, and some also in bookings and updates. */
 export const transportTypeRow = (...fallbacks: readonly Fallback[]): Row =>
   move('EquipmentType', 'transport_type', equipmentType, { fallbacks })
 
-/** The kind of the vehicle, likewise. */
+/** The kind of vehicle, sent in the same calls. */
 export const vehicleTypeRow = (place: string, ...fallbacks: readonly Fallback[]): Row =>
   lookup(
     [wholeValue('PickupCommodityCode'), wholeValue('DeliveryCommodityCode'), phraseIn('LoadReference')],
@@ -57,7 +57,7 @@ export const tripRows = ({ update }: { readonly update: boolean }): readonly Row
   ]
 }
 
-/** The fields of a quote request that version 2 has no place for. */
+/** The fields of a quote request for which version 2 has no place. */
 export const quoteOnlyRows: readonly Row[] = [
   ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
   ...quoteNames.map((name) => ref(name, namesIt)),
@@ -76,7 +76,7 @@ const streetLines: Joiner = {
   split: splitStreet,
 }
 
-/** Facts for a later booking: the customer's address and contact, which a version-1 booking has no fields for. */
+/** Facts for a later booking: the customer's address and contact, for which a version-1 booking has no fields. */
 export const customerFacts: readonly Row[] = [
   move('BillToCompany', 'customer_name', text),
   split(

@@ -2,7 +2,7 @@ import { action, callerNumber, ifAbsent, message, move } from '../src/language/m
 import { money } from './codecs.ts'
 import { customerFacts, quoteNames, quoteOnlyRows, tripRows } from './quote-rows.ts'
 
-/** Changes a quote: the sent fields replace those that the quote was made with. */
+/** Changes a quote: the sent fields replace those of the original request. */
 export const quoteUpdate = action({
   name: 'quote.update',
   verb: 'quote',

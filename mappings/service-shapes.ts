@@ -7,8 +7,8 @@ import { UUID } from '../src/language/text/service-text.ts'
 import { actions } from './index.ts'
 
 /*
- * The requests of version 2: the members are the places of the declarations, and the lists of values those of the service's public
- * reference. They serve to check new code.
+ * The requests of version 2, to check new code. The members come from the places of the declarations, and the lists of values from the
+ * service's public reference.
  */
 
 /** The shape of a value. */
@@ -21,9 +21,9 @@ export type Shape =
   | {
       readonly kind: 'object'
       readonly members: Readonly<Record<string, Shape>>
-      /** These must be there, and not null. */
+      /** These must be present, and not null. */
       readonly required: readonly string[]
-      /** At least one of these must be there; none for no such rule. */
+      /** At least one of these must be present; an empty list is no rule. */
       readonly oneOf: readonly string[]
     }
   | { readonly kind: 'list'; readonly of: Shape }
@@ -46,7 +46,7 @@ const parties: Shape = {
 }
 const vehicleType: Shape = { kind: 'choice', values: VEHICLE_TYPES }
 
-/** The members that are more than a text, by their names. Those whose names end in `_dttm` or `_dttm_end` are dates. */
+/** The members that are not plain text, by name. Those whose names end in `_dttm` or `_dttm_end` are dates. */
 const members: Readonly<Record<string, Shape>> = {
   zipcode: { kind: 'number', form: { pattern: /^\d{1,5}$/, says: 'is an integer of five digits at most' } },
   year: { kind: 'number', form: { pattern: /^\d{4}$/, says: 'is an integer of four digits' } },
@@ -63,16 +63,16 @@ const members: Readonly<Record<string, Shape>> = {
   id: { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service gave the vehicle' } },
 }
 
-/** The members that must be there, by action and object. */
+/** The required members, by action and object. */
 const required: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'quote.get': { '': ['pickup', 'delivery'] },
-  // The public reference requires `customer` with its name, and `pickup`. The rest is ours: a trip ends somewhere and carries
+  // The public reference requires `customer` with its name, and `pickup`. The rest is our own rule: a trip ends somewhere and carries
   // something, and a shipment without a reference cannot be recognized when it is booked again.
   'shipment.create': {
     '': ['customer', 'pickup', 'delivery', 'vehicles', 'external_id'],
     customer: ['customer_name'],
   },
-  // An update replaces the whole shipment: what each shipment has must be there.
+  // An update replaces the whole shipment, so it must contain the members of every shipment.
   'shipment.update': {
     '': ['customer', 'pickup', 'delivery', 'vehicles', 'transport_type'],
     customer: ['customer_name'],
@@ -80,13 +80,13 @@ const required: Readonly<Record<string, Readonly<Record<string, readonly string[
   },
 }
 
-/** The members of an object of which one must be there. */
+/** The members of an object of which at least one is required. */
 const oneOf: Readonly<Record<string, readonly string[]>> = {
   pickup: ['zipcode', 'city'],
   delivery: ['zipcode', 'city'],
 }
 
-/** Returns the shape of the body of a request: the places that its rows write, or leave to those who know version 2. */
+/** Returns the shape of a request body: the places that its rows write, or leave to callers of version 2. */
 function shapeOf({ name, request }: Action): Shape {
   const body: Draft = {}
   for (const row of request) {
@@ -107,7 +107,7 @@ function shapeOf({ name, request }: Action): Shape {
   return shaped(body, '')
 }
 
-/** The shape of the body of each request that has one, by action. */
+/** The body shapes of the requests that have a body, by action. */
 export const requestShapes: Readonly<Record<string, Shape>> = Object.fromEntries(
   actions
     .filter(({ service }) => service.method === 'POST' || service.method === 'PUT')

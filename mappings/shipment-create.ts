@@ -58,7 +58,7 @@ export const shipmentCreate = action({
       'vehicles[0].type',
       quoteFact('vehicle_type'),
       guess('Model'),
-      // Some models are known with their makes only: an Edge is one of Ford.
+      // Some models are known only with their makes: the Edge is a Ford.
       guess('Make', 'Model'),
       assumedAgain('vehicle_type'),
     ),

@@ -2,7 +2,7 @@ import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } f
 import { bookedRows } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
 
-/** The status that each event implies. The other events do not say what becomes of the shipment. */
+/** The status that each event implies. Other events do not imply one. */
 export const eventStatuses: Readonly<Record<string, string>> = {
   'shipment.created': 'new',
   'shipment.assigned': 'assigned',
@@ -11,7 +11,7 @@ export const eventStatuses: Readonly<Record<string, string>> = {
   'shipment.canceled': 'canceled',
 }
 
-/** Tells a caller of an event: the rows of a booking, for the fields that have changed. */
+/** Notifies a caller of an event with the rows of a booking for the fields that have changed. */
 export const shipmentEvent = callback({
   name: 'shipment.event',
   summary: 'Tell the caller about an event of its shipment.',
@@ -26,7 +26,7 @@ export const shipmentEvent = callback({
     ...changed([move('Cost', 'price', money)]),
     message('Message', [
       ifPresent('told', 'Shipment {reference|number} is {told}.'),
-      // The status of a read may be older than the event.
+      // The status from a read may be older than the event.
       ifAbsent('told', 'The service reports {event} for shipment {reference|number}.'),
       ifPresent('changes.price', 'Its price is {Cost}.'),
     ]),

@@ -14,7 +14,7 @@ import {
 import { money, text } from './codecs.ts'
 import { transportTypeRow } from './quote-rows.ts'
 
-/** Reads a shipment: the rows of a booking, run backwards. */
+/** Reads a shipment by running the rows of a booking backwards. */
 export const shipmentGet = action({
   name: 'shipment.get',
   verb: 'read',

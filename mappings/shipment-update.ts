@@ -15,7 +15,7 @@ import {
 } from './booking-rows.ts'
 import { transportTypeRow, vehicleTypeRow } from './quote-rows.ts'
 
-/** Changes a shipment: the sent fields are merged into what the service has. */
+/** Changes a shipment: the sent fields are merged into the service's shipment. */
 export const shipmentUpdate = action({
   name: 'shipment.update',
   verb: 'update',

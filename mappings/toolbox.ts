@@ -7,8 +7,8 @@ import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
 
 /*
- * The tools of a mapping module of an operator. The package exports the types of this file: such a module can say
- * `import type { Toolbox } from 'transload'`.
+ * The tools for an operator's mapping modules. The package exports the types of this file, so a module can use `import type { Toolbox }
+ * from 'transload'`.
  */
 
 export type { Action } from '../src/language/mapping/action.ts'
@@ -16,16 +16,16 @@ export type { Callback } from '../src/language/mapping/callback.ts'
 export type { Codec, Conversion, Fail, LeaveOut, Remark } from '../src/language/mapping/codec.ts'
 export type { Row } from '../src/language/mapping/row.ts'
 
-/** The dependencies of an operator's module, which lies outside the package and cannot import them. */
+/** The dependencies of an operator's module, which is outside the package and cannot import them. */
 export interface Toolbox {
   readonly vocabulary: typeof vocabulary
   readonly codecs: typeof codecs
   readonly codec: typeof codec
   /** For the version-2 side of a codec. */
   readonly z: typeof z
-  /** The built-in actions by name, to derive from. */
+  /** The built-in actions by name, to derive others from. */
   readonly actions: { readonly [Name in BuiltInAction]: Action }
-  /** The built-in callbacks by name, to derive from. */
+  /** The built-in callbacks by name, to derive others from. */
   readonly callbacks: { readonly [Name in 'shipment.event']: Callback }
 }
 

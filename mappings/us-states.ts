@@ -1,4 +1,4 @@
-/** States, the federal district, territories and military mail, each with its two-letter code. */
+/** States, the federal district, territories and military mail, each with a two-letter code. */
 const states = `
   AL Alabama, AK Alaska, AZ Arizona, AR Arkansas, CA California, CO Colorado, CT Connecticut, DE Delaware, FL Florida,
   GA Georgia, HI Hawaii, ID Idaho, IL Illinois, IN Indiana, IA Iowa, KS Kansas, KY Kentucky, LA Louisiana, ME Maine,

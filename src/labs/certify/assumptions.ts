@@ -28,33 +28,33 @@ import {
   VIN,
 } from './trial.ts'
 
-/** Something that the gateway takes for granted about the service, and a way to try it. */
+/** Something that the gateway assumes about the service, and a check of it. */
 export interface Assumption {
   readonly id: string
-  /** The part of the service that it is about. */
+  /** The part of the service that it concerns. */
   readonly area: string
   readonly sentence: string
-  /** How it is tried. */
+  /** How it is checked. */
   readonly how: string
-  /** The remedy of the operator if the service contradicts it: a setting, a mapping, or nothing. */
+  /** The operator's remedy if the service contradicts it: a setting, a mapping, or nothing. */
   readonly otherwise: string
   /** Every request that the check may send. */
   readonly requests: readonly string[]
-  /** The most that trying it does at the service. A quote is not binding; a booking is canceled again. */
+  /** The most that the check does at the service. A quote is not binding; a booking is canceled afterwards. */
   readonly effect: 'reads' | 'quotes' | 'bookings'
-  /** True if trying it is a burden or a risk that belongs on the stage address only. */
+  /** True if the check is a burden or a risk that is acceptable only at the stage address. */
   readonly stageOnly: boolean
   readonly check: Check
 }
 
 /**
- * If the service keeps an assumption, with what was seen where that says more: words, or a reply, which is described by its status
- * and type. A reply alone keeps it if it is a success.
+ * The finding on an assumption: true if it holds. The seen text or reply can add detail; a reply is described by its status and type. A
+ * reply alone confirms the assumption if it is a success.
  */
 type Finding = boolean | ParsedReply | readonly [isKept: boolean, seen: ParsedReply | string, otherwise?: string]
 type Check = (trial: Trial) => Promise<Finding>
 
-/** The requests of a row are those of its area, unless it has its own. */
+/** A row has the requests of its area, unless it lists its own. */
 type Row = readonly [
   id: string,
   sentence: string,
@@ -85,7 +85,7 @@ const READ = 'GET /v2/shipments/{shipment_id}'
 const UPDATE = 'PUT /v2/shipments/{shipment_id}'
 const CANCEL = 'DELETE /v2/shipments/{shipment_id}'
 
-/** Makes something at the service for a check. */
+/** Creates something at the service for a check. */
 const given =
   <Thing>(make: (trial: Trial) => Promise<Thing>) =>
   (check: (thing: Thing, trial: Trial) => Finding | Promise<Finding>): Check =>
@@ -96,11 +96,11 @@ const given =
 const replies = (ask: (trial: Trial) => Promise<ParsedReply>, isExpected: (reply: ParsedReply) => boolean) =>
   given(ask)((reply) => [isExpected(reply), reply])
 
-/** A quote that several checks share, and one of its own for a check that changes it. */
+/** A quote that several checks share, and a separate one for a check that changes it. */
 const quoted = given((trial) => trial.quote())
 const quotedAnew = given((trial) => trial.newQuote())
 
-/** A booking that several checks share and only read, and one of its own for a check that changes it. */
+/** A booking that several checks share and only read, and a separate one for a check that changes it. */
 const booked = given((trial) => trial.shipment())
 const bookedAnew = given((trial) => trial.newShipment())
 
@@ -110,7 +110,7 @@ const approved = given(async (trial) => {
   return { ...quote, reply: done('an approval', await quote.approve()) }
 })
 
-/** Decides by the id that a reply names, if it has one. */
+/** Accepts the expected id in a reply, or none. */
 const sameId = (named: string, id: string) => named === '' || named === id
 
 /** Reads a shipment that does not exist, which is harmless. */
@@ -129,7 +129,7 @@ async function askToken(trial: Trial, authorization = trial.basic): Promise<Pars
 
 const isQuote = (reply: ParsedReply) => isDone(reply) && textIn(reply, 'price') !== ''
 
-/** Assumes that a quote takes each of several values of a field. */
+/** Assumes that a quote accepts each of several values of a field. */
 const takesEach = (id: string, sentence: string, otherwise: string, field: string, values: readonly string[]): Row => [
   id,
   sentence,
@@ -150,7 +150,7 @@ const asks = (change: Readonly<Record<string, string>>, isExpected = isQuote) =>
 
 const KIB = 1024
 const BODY_SIZES_KIB = [1, 16, 64, 255]
-/** The longest value that the gateway takes from a caller. */
+/** The longest value that the gateway accepts from a caller. */
 const VALUE_CHARACTERS = 4096
 const READS_IN_A_ROW = 20
 
@@ -204,7 +204,7 @@ const isMoment = (expected: string) => (value: unknown) => Date.parse(textOf(val
 
 const CHANGED = { instructions: 'Transload test: changed' }
 
-/** Every assumption about the service that can be tried, in the order in which they are. */
+/** Every assumption about the service that can be checked, in the order of the checks. */
 export const assumptions: readonly Assumption[] = [
   ...area(
     'Credentials',
@@ -892,11 +892,11 @@ export const assumptions: readonly Assumption[] = [
 /** The effects that the operator allows. */
 export interface AllowedEffects {
   readonly bookings: boolean
-  /** True if the operator named the address of the service as stage. */
+  /** True if the operator declared the service's address to be stage. */
   readonly isStage: boolean
 }
 
-/** Returns why an assumption may not be tried; undefined if it may. */
+/** Returns why an assumption may not be checked; undefined if it may. */
 export function forbidden(
   { effect, stageOnly }: Assumption,
   { bookings, isStage }: AllowedEffects,
@@ -911,17 +911,17 @@ export const verdicts = ['confirmed', 'contradicted', 'cannot tell', 'not tried'
 export const result = z.object({
   id: z.string(),
   verdict: z.enum(verdicts),
-  /** The reply in words of the gateway, where they say more: statuses, types and forms, never a value of the service. */
+  /** The gateway's own description of the reply, if it adds detail: statuses, types and forms, never a value of the service. */
   seen: z.string(),
 })
 
 /** The outcome of one assumption. */
 export type Result = z.infer<typeof result>
 
-/** After so many checks in a row without any reply, the service counts as out of reach. */
+/** After this many checks in a row without a reply, the service counts as unreachable. */
 const MOST_WITHOUT_REPLY = 5
 
-/** Tries assumptions one after the other. Throws `NotAnswered` if the service is out of reach: the rest would only wait. */
+/** Checks assumptions one after the other. Throws `NotAnswered` if the service is unreachable, because the rest would only wait. */
 export async function* tryAll(
   assumptions: readonly Assumption[],
   trial: Trial,

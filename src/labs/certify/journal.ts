@@ -3,22 +3,22 @@ import { z } from 'zod'
 import { CannotTell, described, isDone, isUnknown, OF_QUOTE, type ParsedReply, type Trial, textIn } from './trial.ts'
 
 /*
- * A file of what a run makes at the service. Each line is on the disk before the request that it is about is sent: after a
- * crash, the next run knows what to cancel.
+ * A file that records what a run creates at the service. Each line is on the disk before its request is sent, so that after a crash the
+ * next run knows what to cancel.
  */
 
 const line = z.object({
   /** The address of the service. */
   address: z.string(),
-  /** The tenant whose credential made it. */
+  /** The tenant whose credential created it. */
   tenant: z.string(),
   /** The reference of a booking, or `quote` for the quote that an approval may have booked. */
   reference: z.string(),
-  /** The id of the shipment; undefined if no reply told it. */
+  /** The id of the shipment; undefined if no reply contained it. */
   id: z.string().optional(),
   gone: z.boolean().optional(),
 })
-/** Something that a run made, or may have made. */
+/** Something that a run created or may have created. */
 type JournalLine = z.infer<typeof line>
 
 /** The journal of one run. */
@@ -27,14 +27,14 @@ export type Journal = ReturnType<typeof openJournal>
 const OWNER_ONLY = 0o600
 const keyOf = (reference: string, id = '') => `${reference}\n${id}`
 
-/** Opens the journal of a file for an address and a tenant; the file is made with the first entry. */
+/** Opens a journal file for an address and a tenant; the first entry creates the file. */
 export function openJournal(file: string, { address, tenant }: { readonly address: string; readonly tenant: string }) {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   const all = lines.flatMap((written) => {
     try {
       return [line.parse(JSON.parse(written))]
     } catch {
-      // The last line of a run that was killed may be cut off.
+      // A killed run may leave an incomplete last line.
       return []
     }
   })
@@ -44,7 +44,7 @@ export function openJournal(file: string, { address, tenant }: { readonly addres
 
   function apply(made: JournalLine): void {
     const { reference, id, gone } = made
-    // The id tells more than the intention.
+    // An entry with the id replaces the one without.
     left.delete(keyOf(reference, gone ? id : undefined))
     if (!gone) left.set(keyOf(reference, id), made)
   }
@@ -56,14 +56,14 @@ export function openJournal(file: string, { address, tenant }: { readonly addres
   }
 
   return {
-    /** Records a booking that is about to be sent, or a shipment that the service made, or is about to make under a known id. */
+    /** Records a booking that is about to be sent, or a shipment that the service has created or is about to create under a known id. */
     made: (reference: string, id?: string) => write(reference, id),
-    /** Records that nothing of a reference is left, or of one of its shipments. */
+    /** Records that nothing is left of a reference or of one of its shipments. */
     gone(reference: string, id?: string) {
       write(reference, id, true)
       if (left.size === 0 && own.length === all.length) rmSync(file, { force: true })
     },
-    /** Returns what is left, the last first. */
+    /** Returns what is left, latest first. */
     left: (): readonly JournalLine[] => [...left.values()].reverse(),
   }
 }
@@ -71,7 +71,7 @@ export function openJournal(file: string, { address, tenant }: { readonly addres
 /** The result of a clean-up, with one line for everything that may be left at the service. */
 export type CleanedUp = Awaited<ReturnType<typeof cleanUp>>
 
-/** Cancels every test booking that a journal knows, and says what it could not cancel. */
+/** Cancels every test booking in a journal, and reports those that it could not cancel. */
 export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
   const left: string[] = []
   let canceled = 0
@@ -88,13 +88,13 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
   }
   return { canceled, left }
 
-  /** Cancels a shipment, in every spelling that the service may have; returns false if it is gone already. */
+  /** Cancels a shipment under every path that the service may have; returns false if it is already gone. */
   async function cancel({ reference, id }: JournalLine): Promise<boolean> {
     for (const base of shipmentPaths) {
       const reply = await ask('GET', `${base}/${encodeURIComponent(id ?? reference)}`)
       if (isUnknown(reply)) continue
       if (!isDone(reply)) throw new CannotTell(`the service answers a read of it with ${described(reply)}`)
-      // Only what this program made is canceled, whatever the service finds under a name.
+      // Whatever the service finds under a name, only what this program created is canceled.
       if (reference !== OF_QUOTE && !['', reference].includes(textIn(reply, 'external_id'))) {
         throw new CannotTell('the service shows another booking in its place')
       }
@@ -113,5 +113,5 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
   }
 }
 
-/** A service may spell the status in another way. */
+/** A service may spell the status differently. */
 const isGone = (reply: ParsedReply) => /^cancel/i.test(textIn(reply, 'status'))

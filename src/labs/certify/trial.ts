@@ -15,26 +15,26 @@ import { type ServiceRequest, type Spelling, spelling, written } from '../../out
 import type { Upstream } from '../../outside/service/upstream.ts'
 import type { Journal } from './journal.ts'
 
-/** The beginning of every reference of a test booking, by which people and programs recognize it. */
+/** The prefix by which people and programs recognize the reference of a test booking. */
 const REFERENCE_PREFIX = 'TRANSLOAD-TEST-'
 
-/** The reference of a shipment that the approval of a quote may have made. */
+/** Stands for the reference of a shipment that the approval of a quote may have created. */
 export const OF_QUOTE = 'quote'
 
-/** The trip of every quote: two postal codes of large cities. */
+/** The trip of every quote, between two large cities. */
 export const TRIP = { pickup: '10314', delivery: '33166', vehicle_type: 'car', transport_type: 'open' }
 
 /** The VIN of every test vehicle; the last digit changes where a check needs two. */
 export const VIN = '1FDXE4FN9PDD32477'
 export const OTHER_VIN = '1FDXE4FN9PDD32478'
 
-/** Text with letters outside ASCII, as addresses have them. */
+/** Text with non-ASCII letters, which addresses contain. */
 export const INSTRUCTIONS = 'Transload test booking: do not dispatch. Señor Müller, Łódź.'
 
 const DALLAS = { address: '1 Test Dr', city: 'Dallas', state: 'TX', zipcode: 75234 }
 const BOSTON = { address: '2 Test St', city: 'Boston', state: 'MA', zipcode: 2134 }
 
-/** The body of a test booking, with invented people and telephone numbers. */
+/** The body of a test booking, with invented people and phone numbers. */
 export const bookingBody = (reference: string) => ({
   customer: { customer_name: 'Transload Test', ...DALLAS, email: 'test@example.com', phone: '2145550100' },
   pickup: { contact_name: 'Pat Example', contact_phone: '2145550101', ...DALLAS, notes: 'Test' },
@@ -45,17 +45,20 @@ export const bookingBody = (reference: string) => ({
   external_id: reference,
 })
 
-/** Lays changes over a shipment as it was read, as the gateway does: an update sends the whole, without what only the service sets. */
+/**
+ * Applies changes to a shipment that was read, as the gateway does: an update sends the whole shipment without the members that only the
+ * service sets.
+ */
 export const updated = compileOverlay([...serverRows, ...shownServerRows].flatMap(placesOf))
 
 /** The options of a request. */
 interface Asking {
-  /** An object is sent as JSON, a text as it is. */
+  /** An object is sent as JSON, a text unchanged. */
   readonly body?: Draft | string
   readonly headers?: Readonly<Record<string, string>>
   /** Replaces the credential; null sends none. @default the operator's credential */
   readonly authorization?: string | null | undefined
-  /** The thing that the request makes, for the journal. */
+  /** The shipment that the request creates, for the journal. */
   readonly makes?: readonly [reference: string, id?: string]
 }
 
@@ -66,13 +69,13 @@ interface TrialRooms {
   /** The operator's credential, as Basic authentication. */
   readonly basic: string
   readonly journal: Journal
-  /** Tells this run's references from those of others. */
+  /** Distinguishes this run's references from those of other runs. */
   readonly run: string
-  /** Aborted once the run is to stop. */
+  /** Aborted when the run should stop. */
   readonly stop?: AbortSignal | undefined
 }
 
-/** Asks the service for the checks, and writes into the journal before it makes anything. */
+/** Sends the requests of the checks, and writes to the journal before it creates anything. */
 export type Trial = ReturnType<typeof openTrial>
 
 /** Opens a trial of the service. */
@@ -87,14 +90,14 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     return `${REFERENCE_PREFIX}${run}-${String(references).padStart(2, '0')}`
   }
 
-  /** Sends one request, in exactly this spelling. */
+  /** Sends one request with exactly this method and path. */
   async function ask(
     method: ServiceRequest['method'],
     path: string,
     { body, headers, authorization, makes }: Asking = {},
   ): Promise<ParsedReply> {
     stop?.throwIfAborted()
-    // An update of a known shipment makes nothing new that its reference does not find.
+    // An update of a known shipment creates nothing that its reference does not find.
     if (makes && method === 'POST') journal.made(...makes)
     const deadline = performance.now() + config.UPSTREAM_TIMEOUT_MS
     const outgoing = written({ method, path, body, namesAnId: false })
@@ -124,7 +127,7 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     }
   }
 
-  /** Writes down what a request made. A plain refusal made nothing, and so did an update whose reply names no shipment. */
+  /** Records what a request created. A plain refusal created nothing, nor did an update whose reply names no shipment. */
   function note(reference: string, { status, body }: ParsedReply, method: ServiceRequest['method']): void {
     const isRefusal = status >= 400 && status < 500
     const ids = isRefusal ? [] : ['id', 'shipment_id'].flatMap((key) => serviceId(member(body, key)) ?? [])
@@ -132,11 +135,11 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     if (ids.length === 0 && reference !== OF_QUOTE && (isRefusal || method === 'PUT')) journal.gone(reference)
   }
 
-  /** Sends a booking, in exactly this spelling. */
+  /** Sends a booking to exactly this path. */
   const bookAt = (path: string, body = bookingBody(nextReference())) =>
     ask('POST', path, { body, makes: [body.external_id] })
 
-  /** Asks for a quote, in the spelling that the service understands. */
+  /** Requests a quote with the method that the service understands. */
   function askQuote(change: Readonly<Record<string, string>> = {}): Promise<ParsedReply> {
     const trip = { ...TRIP, ...change }
     return spelled(quotes, (method) =>
@@ -146,7 +149,7 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     )
   }
 
-  /** Makes a quote of its own for a check that changes it. */
+  /** Creates a separate quote for a check that changes it. */
   async function newQuote() {
     const reply = await askQuote()
     const id = idIn('a quote', reply, 'shipment_id', 'quote_id')
@@ -159,13 +162,13 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     }
   }
 
-  /** Sends a booking with changed members and a reference of its own; a member that is undefined is left out. */
+  /** Sends a booking with changed members and a new reference, without the members that are undefined. */
   async function book(change: Draft = {}) {
     const body = { ...bookingBody(nextReference()), ...change }
     return { ...(await spelled(shipments, (path) => bookAt(path, body))), reference: body.external_id }
   }
 
-  /** Makes a booking for a check that changes it. */
+  /** Creates a booking for a check that changes it. */
   async function newShipment(change: Draft = {}) {
     const { reference, ...created } = await book(change)
     const id = idIn('a booking', created, 'id')
@@ -176,20 +179,20 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
       created,
       read,
       readAgain: () => readShipment(id),
-      /** Sends the shipment back, with changes. */
+      /** Sends the shipment back with changes. */
       update: (changes: Draft = {}, headers = {}) =>
         ask('PUT', shipmentPath(id), { body: updated(read.body, changes, 0), headers, makes: [reference] }),
       cancel: () => ask('DELETE', shipmentPath(id)),
     }
   }
 
-  /** Returns the path of shipments that the service understands, with an id. */
+  /** Returns the path of a shipment that the service understands. */
   const shipmentPath = (id: string) => `${shipments.current}/${encodeURIComponent(id)}`
   const readShipment = (id: string) => ask('GET', shipmentPath(id))
 
   return {
     basic,
-    /** Of the same Client ID, with a random secret. */
+    /** The same Client ID with a random secret. */
     wrongCredential: basicOf(basicPair(basic)?.id ?? 'transload-test', randomUUID()),
     nextReference,
     ask,
@@ -200,22 +203,22 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     quote: once(newQuote),
     book,
     newShipment,
-    /** One booking that several checks share; they only read it. */
+    /** One booking that several checks share and only read. */
     shipment: once(newShipment),
     readShipment,
     shipmentPath,
-    /** The paths of shipments that the service may understand. */
+    /** The shipment paths that the service may understand. */
     shipmentPaths: [shipments.current, ...(shipments.other ? [shipments.other] : [])],
   }
 }
 
-/** Makes something when it is needed first. */
+/** Makes something when it is first needed. */
 function once<Made>(make: () => Made) {
   let made: Made | undefined
   return () => (made ??= make())
 }
 
-/** Sends in the spelling that the service understands. */
+/** Sends a request in the spelling that the service understands. */
 async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<ParsedReply>) {
   const reply = await send(way.current)
   if (!is(404, 405, 410)(reply) || way.other === undefined) return reply
@@ -223,36 +226,36 @@ async function spelled<T>(way: Spelling<T>, send: (spelling: T) => Promise<Parse
   return send(way.current)
 }
 
-/** Returns the id in a successful reply, under the first of these names that it has. */
+/** Returns the id in a successful reply, under the first of these names that is present. */
 function idIn(what: string, reply: ParsedReply, ...names: readonly string[]) {
   const [id] = names.flatMap((name) => serviceId(member(reply.body, name)) ?? [])
   if (isDone(reply) && id !== undefined) return id
   throw new CannotTell(`${what} is answered ${described(reply)}`)
 }
 
-/** Returns the path of a request with placeholders for ids, and without its query. */
+/** Returns a path without its query and with placeholders for ids. */
 export function shape(path: string) {
   return path.replace(/\?.*/, '').replace(/^(\/v2\/(quote|shipment)s?)\/[^/]+/, '$1/{$2_id}')
 }
 
-/** The replies do not show if an assumption holds. */
+/** The replies do not show whether an assumption holds. */
 export class CannotTell extends Error {}
 
 /** The service did not answer. */
 export class NotAnswered extends CannotTell {}
 
-/** A reply of the service, read as far as it can be. */
+/** A reply of the service, parsed as far as possible. */
 export interface ParsedReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  /** The parsed body; undefined if it is empty or no JSON. */
+  /** The parsed body; undefined if it is empty or not JSON. */
   readonly body: unknown
   readonly bytes: Buffer
 }
 
-/** Returns true for 2xx. */
+/** Reports whether the status is 2xx. */
 export const isDone = ({ status }: ParsedReply) => isSuccess(status)
-/** Returns true for a refusal of what was sent, which is neither a missing credential nor a limit. */
+/** Reports whether the service refused the content of the request, not its credential or its rate. */
 export const isRefused = ({ status }: ParsedReply) =>
   status >= 400 && status < 500 && ![401, 403, 404, 405, 429].includes(status)
 /** Makes a test for some statuses. */
@@ -261,24 +264,24 @@ export const is =
   ({ status }: ParsedReply) =>
     statuses.includes(status)
 
-/** Returns true if the service knows no such thing. */
+/** Reports whether the service does not know the thing. */
 export const isUnknown = is(404, 410)
 
-/** Returns a successful reply; any other one shows nothing about what follows from it. */
+/** Returns a successful reply; no conclusion can be drawn from any other. */
 export function done(what: string, reply: ParsedReply): ParsedReply {
   if (isDone(reply)) return reply
   throw new CannotTell(`${what} is answered ${described(reply)}`)
 }
 
-/** Returns the member of a body of any shape. */
+/** Returns a member of a body of any shape. */
 export const member = (body: unknown, ...place: Place) => valueAt(body, place)
 
-/** Returns a scalar as its text, and an empty text for anything else. */
+/** Returns a scalar as text; empty for anything else. */
 export const textOf = (value: unknown) => scalarText(value) ?? ''
 /** Returns the text of a member of a reply. */
 export const textIn = ({ body }: ParsedReply, ...names: Place) => textOf(member(body, ...names))
 
-/** Names the type of a value, as JSON does. */
+/** Returns the JSON name of a value's type. */
 export function typeName(value: unknown) {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
@@ -290,7 +293,7 @@ export function typeName(value: unknown) {
 const MOST_NAMES = 12
 const SHOWN_CHARACTERS = 40
 
-/** Lists the members of a reply by name: names are no values, but come from the service, so they are bounded. */
+/** Lists the names of a reply's members. They are not values, but come from the service, so they are bounded. */
 export function namesInReply({ body }: ParsedReply) {
   if (!isStructure(body) || Array.isArray(body)) return typeName(body)
   const names = Object.keys(body).map((name) => shownText(name, SHOWN_CHARACTERS))

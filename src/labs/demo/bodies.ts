@@ -30,7 +30,7 @@ export class DemoRefusal extends Error {
   }
 }
 
-/** A 422 that names every wrong field. */
+/** A 422 that lists every wrong field. */
 export function invalid(fields: readonly { readonly field: string; readonly message: string }[]): DemoRefusal {
   const message = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
   return new DemoRefusal('validation_failed', message, { fields })
@@ -43,7 +43,7 @@ export function check<T>(schema: z.ZodType<T>, body: unknown): T {
   throw invalid(parsed.error.issues.map(({ path, message }) => ({ field: z.core.toDotPath(path), message })))
 }
 
-/** Reads a body that has to be a JSON object. */
+/** Parses a body that must be a JSON object. */
 export function parseBody(text: string): object {
   let body: unknown
   try {
@@ -55,12 +55,12 @@ export function parseBody(text: string): object {
   throw new DemoRefusal('bad_json', 'The body must be a JSON object')
 }
 
-/** A date as the service writes it: UTC, whole seconds, an offset without a colon. */
+/** Writes a date as the service does: UTC, whole seconds, an offset without a colon. */
 export const serviceDate = (date: Date): string => `${date.toISOString().slice(0, 19)}+0000`
 
 const MOMENT = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2})(:\d{2})?(?:\.\d{1,9})?(?:Z|([+-]\d{2}):?(\d{2}))?$/
 
-/** Reads a date-time, which is UTC without an offset; undefined if it is none. */
+/** Reads a date-time, which is UTC unless it has an offset; undefined for other text. */
 function readDate(text: string): Date | undefined {
   const [whole, day, minutes, seconds = ':00', hours = '+00', rest = '00'] = MOMENT.exec(text) ?? []
   const date = new Date(`${day}T${minutes}${seconds}${hours}:${rest}`)
@@ -92,7 +92,7 @@ const postalCode = z
   .string(orRequired('must be a string'))
   .regex(/^(\d{5}(-\d{4})?|[A-Za-z]\d[A-Za-z] ?\d[A-Za-z]\d)$/, 'must be a postal code')
 
-/** The trip that a quote is asked for. */
+/** The trip of a quote request. */
 export const trip = z.object({
   pickup: postalCode,
   delivery: postalCode,

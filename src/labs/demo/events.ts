@@ -45,7 +45,7 @@ interface SendingEvents {
   readonly attempted?: (attempt: number, status: number | undefined) => void
 }
 
-/** Delivers an event, again and again until it is accepted. */
+/** Sends an event again and again until it is accepted. */
 export async function sendEvent(
   url: string,
   event: DemoEvent,

@@ -7,19 +7,19 @@ import { serviceDate } from './bodies.ts'
 import { sendEvent } from './events.ts'
 import { answer, type DemoReply, type DemoRequest, openService } from './service.ts'
 
-/** The attempts for each event: it waits no longer than a restart of its receiver takes. */
+/** The attempts for each event. The delay is short so that an event arrives soon after its receiver has restarted. */
 const EVENT_RETRY = { attempts: 60, delayMs: 500, timeoutMs: 2_000 }
 
-/** What becomes of a request that fails; without a status it is carried out, unless its connection is reset before. */
+/** The failure of a request. Without a status, the request is carried out, unless its connection is reset before. */
 export type Fault =
   | { readonly kind: 'status'; readonly status: number }
   | { readonly kind: 'reset-before' | 'reset-after' | 'timeout' }
   | { readonly kind: 'delay'; readonly ms: number }
 
-/** A running stand-in of the service. */
+/** A running stand-in for the service. */
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>
 
-/** Starts a stand-in of the service on a free port, in memory, to try the gateway with; `faultOf` chooses the requests that fail. */
+/** Starts an in-memory stand-in for the service on a free port, to try the gateway with; `faultOf` selects the requests that fail. */
 export async function startSandbox(
   credentials: Readonly<Record<string, string>>,
   faultOf: (call: DemoRequest) => Fault | undefined = () => undefined,
@@ -65,18 +65,18 @@ export async function startSandbox(
     await once(server, 'close')
   }
   await listen(0)
-  // A TCP listener's address is never a path or null.
+  // The address of a TCP listener is never a path or null.
   const { port } = server.address() as AddressInfo
   const sandbox = {
     /** Without a closing slash. */
     url: `http://127.0.0.1:${port}`,
-    /** Every request that it received. */
+    /** Every received request. */
     requests,
     /** By id. */
     shipments: service.shipments,
-    /** Where events go; none are sent without it. */
+    /** The receiver of events; none are sent without it. */
     webhookUrl: undefined as string | undefined,
-    /** Drops all connections, and listens again after a while; its data stay. */
+    /** Drops all connections and listens again after a while, with the same data. */
     async restart(downMs: number) {
       await stop()
       await pause(downMs)

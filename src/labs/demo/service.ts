@@ -39,13 +39,13 @@ export interface DemoQuote extends z.infer<typeof trip> {
   approved: boolean
 }
 
-/** The settings of the service; they can change while it runs. */
+/** The settings of the service, which can change while it runs. */
 export interface ServiceSettings {
-  /** Client id to secret, or `any` for every id with every secret. */
+  /** Secrets by client id, or `any` for every id with every secret. */
   credentials: Readonly<Record<string, string>> | 'any'
   /** Seconds in `expires_in`; null leaves it out, and tokens do not expire. */
   tokenExpiresIn: number | null
-  /** An approval makes the quote a shipment of the same id; else the quote is approved and nothing is booked. */
+  /** If true, an approval turns the quote into a shipment with the same id; otherwise it approves the quote but books nothing. */
   approvalBooks: boolean
   clock: () => Date
 }
@@ -59,7 +59,7 @@ export interface DemoService {
   readonly owners: Map<string, string>
   /** By id. */
   readonly quotes: Map<string, DemoQuote>
-  /** Valid access tokens, with their client and when they expire (milliseconds). */
+  /** Valid access tokens, each with its client and expiration in milliseconds. */
   readonly tokens: Map<string, { client: string; until: number }>
   readonly announce: Announce
 }
@@ -90,7 +90,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handle>>>> = {
   'shipments/id': { GET: readShipment, PUT: updateShipment, DELETE: cancelShipment },
 }
 
-/** What a path alone says. */
+/** The requests that need no body. */
 const WITHOUT_BODY: ReadonlySet<Handle> = new Set([approveQuote, cancelShipment])
 
 function route(service: DemoService, { method, target, headers, body }: DemoRequest): DemoReply {
@@ -178,7 +178,7 @@ function updateQuote(service: DemoService, client: string, body: object, id: str
   return keep(service, { ...quote, ...asked, price: priceOf(asked) })
 }
 
-/** Approves a quote; approving it again changes nothing. The reply speaks of a shipment only if there is one. */
+/** Approves a quote; approving it again changes nothing. The reply describes a shipment only if there is one. */
 function approveQuote(service: DemoService, client: string, _sent: object, id: string) {
   const quote = findQuote(service, client, id)
   const isNew = !quote.approved
@@ -212,7 +212,7 @@ const tripOf = ({ pickup, delivery, vehicle_type: type, transport_type }: z.infe
   transport_type,
 })
 
-// A shipment's ZIP code is a number; a Canadian code does not fit.
+// A shipment's ZIP code is a number, so a Canadian code does not fit.
 const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
 
 function book(service: DemoService, client: string, body: object): DemoShipment {
@@ -233,7 +233,7 @@ type Trip = Pick<DemoShipment, 'pickup' | 'delivery' | 'transport_type'> & {
 
 const FIRST_NUMBER = 100001
 
-/** Enters a shipment; a quote may have fixed its price. */
+/** Adds a shipment; a quote may have fixed its price. */
 function enter(
   service: DemoService,
   client: string,
@@ -256,7 +256,7 @@ function enter(
   return shipment
 }
 
-/** Returns the client's shipment with this id, which it may know by another name. */
+/** Returns the client's shipment with this id; a refusal uses the name that the client sent. */
 function findShipment({ shipments, owners }: DemoService, client: string, id: string, name = id): DemoShipment {
   const shipment = shipments.get(id)
   if (shipment && (owners.get(id) ?? client) === client) return shipment
@@ -268,15 +268,15 @@ function readShipment(service: DemoService, client: string, _sent: object, name:
   return findShipment(service, client, numbered?.id ?? name, name)
 }
 
-/** Sent members replace the old ones, absent ones stay; so do vehicles that are not sent. */
+/** Replaces the sent members and keeps the others, including vehicles that are not sent. */
 function updateShipment(service: DemoService, client: string, body: object, id: string): DemoShipment {
   const old = findShipment(service, client, id)
   const { vehicles = [], ...given } = check(change, body)
   if (old.status === 'canceled') throw new DemoRefusal('conflict', 'The shipment is canceled')
-  // An absent member is undefined for the compiler, and missing in fact.
+  // The compiler takes an absent member for undefined, but it is missing.
   const next: DemoShipment = { ...old, ...(given as object), vehicles: merged(old.vehicles, vehicles) }
   const estimated = estimateOf(next)
-  // A price that a quote fixed is valid until the trip changes.
+  // A price from a quote is valid until the trip changes.
   if (estimated.price !== estimateOf(old).price) Object.assign(next, estimated)
   service.shipments.set(id, next)
   const data = changes(old, next)
@@ -300,7 +300,7 @@ function newVehicle(vehicle: Omit<VehicleInput, 'id'>): DemoVehicle {
   return { id: randomUUID(), ...vehicle, ...SIZE, photos: [] }
 }
 
-/** Lays vehicles over those of a shipment, by their ids; one without an id is new. */
+/** Merges vehicles into those of a shipment by id; one without an id is new. */
 function merged(
   old: readonly DemoVehicle[],
   given: readonly (Omit<VehicleInput, 'id'> & { id?: string | undefined })[],
@@ -334,10 +334,10 @@ function estimateOf({ pickup, delivery, vehicles, transport_type }: Trip) {
   }
 }
 
-/** The distance of a trip with an end without a ZIP code. */
+/** The distance of a trip if an end has no ZIP code. */
 const UNKNOWN_MILES = 500
 const SHORTEST_MILES = 5
-/** ZIP codes grow from east to west. A stand-in needs the same miles for the same trip, not the true ones. */
+/** ZIP codes grow from east to west. A stand-in needs the same miles for the same trip, not the real distance. */
 const CODES_PER_MILE = 18
 
 function milesBetween(from?: number, to?: number): number {
@@ -347,7 +347,7 @@ function milesBetween(from?: number, to?: number): number {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Returns the changed fields of two versions by dotted path; a list counts as one field. */
+/** Returns the fields that differ between two versions, by dotted path; a list counts as one field. */
 function changes(old: Members, next: Members, path = ''): Record<string, FieldChange> {
   const data: Record<string, FieldChange> = {}
   for (const name of Object.keys({ ...old, ...next })) {

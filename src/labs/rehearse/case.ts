@@ -18,8 +18,8 @@ const texts = z.array(z.string()).optional()
 const fields = z.record(z.string(), z.unknown())
 
 /**
- * A call: a line of a recording, a test case, or a report of a mistake. It has only what it is about: the request, what goes
- * to the service, the service's reply, what comes back. `docs/writing-a-mapping.md` describes the members.
+ * A call: a line of a recording, a test case, or a bug report. It has only the parts that matter: the request, the request to the service,
+ * the service's reply, the reply to the caller. `docs/writing-a-mapping.md` describes the members.
  */
 export const caseSchema = z.strictObject({
   about: z.string().min(1).optional(),
@@ -47,13 +47,13 @@ export const caseSchema = z.strictObject({
 
 export type Case = z.output<typeof caseSchema>
 
-/** The result of the gateway for a case, in the words of a case. */
+/** The gateway's result for a case, in the same form as a case. */
 export interface CaseOutcome extends Case {
   problems?: Problem[]
   replies?: Record<string, string>
 }
 
-/** Translates what a case has: its request, the reply of the service, or both. Sends nothing. */
+/** Translates the request of a case, the service's reply, or both. Sends nothing. */
 export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog): CaseOutcome {
   const settings = translationSettings(config)
   try {
@@ -75,14 +75,14 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
 
 const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 
-/** Reads the request of a case. The action counts that it names, whatever its path would choose. */
+/** Reads the request of a case. The action that it names takes precedence over the one that its path would select. */
 function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | undefined {
   const named = catalog.actions.get(call.action ?? '')
   const target = targetOf(call, catalog)
   const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
   if (named && (call.target === undefined || !endpoint)) {
     const fields = fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method)
-    // The first path of the action may refuse it: its `ActionName` is unknown there, or it mixes both versions.
+    // The first path of the action may refuse the call, because its `ActionName` is unknown there or it mixes both versions.
     const own = catalog.endpoints.get((named.action.legacy.paths[0] ?? '').toLowerCase())
     if (own) classify(fields, own, catalog, {})
     return version1(named, fields)
@@ -92,7 +92,7 @@ function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Versio
   return request.generation === 1 ? request : undefined
 }
 
-/** Explains a plan. The service's client is only asked how it would write the request. */
+/** Explains a plan. The client of the service only shows how it would write the request. */
 function sentFor(plan: Plan, config: Config): CaseOutcome {
   const { request, problems, unused, unknown } = explainPlan(plan, openService(config))
   const { origin, prefix } = config.V2_BASE_URL
@@ -106,8 +106,8 @@ function sentFor(plan: Plan, config: Config): CaseOutcome {
 }
 
 /**
- * Makes a test case of a recorded call, with masked values: it expects what the gateway makes of them today. Undefined if the
- * line is no call of version 1.
+ * Makes a test case with masked values from a recorded call; it expects the gateway's present results. Undefined if the line is not a
+ * version-1 call.
  */
 export function caseOf(
   call: RecordedCall,
@@ -122,7 +122,7 @@ export function caseOf(
   const body = fieldsIn(call, endpoint.method)
   const text = maskedBody(body, mask)
   const type = call.contentType?.split(';', 1)[0]
-  // A read without a query is a request that lacks its number; beside a reply alone, a path is none.
+  // A read without a query is a request that lacks its number; with only a reply, a path is not a request.
   const query = text === '' && (call.target === undefined || call.service !== undefined) ? '' : `?${text}`
   const made: CaseOutcome = {
     about,
@@ -142,11 +142,11 @@ export function caseOf(
   return { ...made, ...outcome }
 }
 
-/** True for JSON fields whose names are all different: an object shows them as well. */
+/** Reports whether the fields are JSON with distinct names, so that an object can hold them. */
 const isPlainObject = ({ entries, format }: FlatBody): boolean =>
   format === 'json' && new Set(entries.map(([name]) => name)).size === entries.length
 
-/** Members of replies that say nothing of a person. */
+/** Members of replies that contain no personal data. */
 const PLAIN = /price|status|type|state|year|operable/i
 
 function maskedReply(value: unknown, name: string, mask: Mask): unknown {

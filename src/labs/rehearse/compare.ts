@@ -15,18 +15,18 @@ import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { isSuccess, NoReply } from '../../outside/service/exchange.ts'
 import type { Sending, ServiceRequest } from '../../outside/service/service.ts'
 
-/** The answer to a version-1 call, sent natively or translated: its fields without blank ones, or a refusal of what it asks. */
+/** The answer to a version-1 call, sent natively or translated: its nonblank fields, or a refusal of the call's content. */
 export type ComparedAnswer = ReadonlyMap<string, string> | 'refused'
 
-/** There is no verdict on a call; the message says why. */
+/** There is no verdict on a call; the message contains the reason. */
 export class NotCompared extends Error {
   override readonly name = 'NotCompared'
 }
 
-/** The verdict on a field. Noise differs between the two native answers already. */
+/** The verdict on a field. Noise already differs between the two native answers. */
 type Verdict = 'equal' | 'differs' | 'noise'
 
-/** One compared field. It holds no values, only the shapes of those that differ; empty for an absent one. */
+/** One compared field. It contains no values, only the shapes of those that differ; empty for an absent value. */
 export interface ComparedField {
   readonly field: string
   readonly verdict: Verdict
@@ -34,10 +34,10 @@ export interface ComparedField {
   readonly translated: string
 }
 
-/** The field that stands for the call itself: it was answered or refused. */
+/** The field that stands for the call itself, which was answered or refused. */
 const WHOLE_ANSWER = '(answer)'
 
-/** How calls are compared. */
+/** The setup of a comparison. */
 interface Comparison {
   readonly rooms: AskingRooms
   readonly settings: Settings
@@ -47,22 +47,22 @@ interface Comparison {
   readonly ignored: ReadonlySet<string>
 }
 
-/** Reports whether a call only asks: a read, or a request for a new quote. */
+/** Reports whether a call changes nothing: a read, or a request for a new quote. */
 export const onlyAsks = ({ verb, target }: Action): boolean =>
   verb === 'read' || (verb === 'quote' && target === undefined)
 
 /**
- * Compares the answers to a call that only asks. The translated one is asked for between the native ones: a price that moves
- * meanwhile makes them differ from each other, which is noise.
+ * Compares the answers to a call that changes nothing. The translated call is sent between two native ones: if a price changes meanwhile,
+ * the native answers differ from each other, which is noise.
  */
 export async function compareCall(request: Version1, deps: Comparison): Promise<readonly ComparedField[]> {
   const { action } = request.compiled
-  // The service is asked by the caller's own name where nothing is known by it: its version-1 handling may know it.
+  // If the gateway does not know the caller's own name, the service is asked by it: its version-1 handling may know it.
   const id = await idNamed(request, deps).catch(() => undefined)
   const first = await askNatively(request, id, deps)
   const translated = await askTranslated(request, deps)
   const again = await askNatively(request, id, deps)
-  // Where the service is asked by its own id, it cannot answer the caller's number.
+  // If the service is asked by its own id, it cannot return the caller's number.
   const numbers = action.reply.flatMap((row) => (id !== undefined && row.kind === 'callerNumber' ? [row.v1] : []))
   return compareAnswers([first, again], translated, comparisonsOf(action.reply), new Set([...numbers, ...deps.ignored]))
 }
@@ -79,10 +79,10 @@ async function idNamed(request: Version1, deps: Comparison): Promise<string | un
   return reference && (await shipmentNamedBy(reference, callOf(request, deps), deps.rooms)).id
 }
 
-/** Refusals that say nothing about what the call asks. */
+/** Refusals that do not concern the call's content. */
 const NO_VERDICT = new Set([401, 403, 405, 408, 425, 429])
 
-/** Sends a version-1 request to the service's own version-1 handling, as it is. */
+/** Sends a version-1 request to the service's own version-1 handling. */
 async function askNatively(
   request: Version1,
   id: string | undefined,
@@ -107,8 +107,8 @@ async function askNatively(
 const NUMBER = 'ShipmentNumber'
 
 /**
- * Builds the request with which the service's own version-1 handling is asked: the documented fields as the caller sent
- * them. Names of a shipment become the service's id, because the cross-reference is the gateway's.
+ * Builds the request for the service's own version-1 handling, with the documented fields as the caller sent them. The service's id
+ * replaces the names of a shipment, because only the gateway has the cross-reference.
  */
 function nativeRequest({ compiled, fields }: Version1, id: string | undefined): ServiceRequest {
   const { action } = compiled
@@ -118,7 +118,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
   for (const [slot, name] of compiled.fields.names.entries()) {
     const value = fields.values[slot]
     if (typeof value !== 'string' || (namesAnId && action.target?.namedBy.includes(name))) continue
-    // The service does not know a synonym of the operator.
+    // The service does not know the operator's synonyms.
     const isSynonym = name === 'ActionName' && actionNames !== 'any' && !actionNames.some(means(value))
     body[name] = (isSynonym ? actionNames[0] : undefined) ?? value
   }
@@ -131,7 +131,7 @@ function nativeRequest({ compiled, fields }: Version1, id: string | undefined): 
 
 const means = (sent: string) => (name: string) => actionKey(name) === actionKey(sent)
 
-/** Makes the call as the gateway does. */
+/** Handles the call as the gateway does. */
 async function askTranslated(request: Version1, deps: Comparison): Promise<ComparedAnswer> {
   const ask = request.compiled.action.verb === 'read' ? read : quote
   try {
@@ -143,7 +143,7 @@ async function askTranslated(request: Version1, deps: Comparison): Promise<Compa
   throw new NotCompared('the answer is not JSON')
 }
 
-/** Errors of the translation itself, or of what the call asks. */
+/** Errors in the translation itself or in the call's content. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'untranslatable',
   'number-unknown',
@@ -153,7 +153,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'service-unreadable',
 ])
 
-/** Returns a refusal if a translated call failed for what it asks. */
+/** Returns a refusal if a translated call failed because of its content. */
 function refusedFor(error: unknown): ComparedAnswer {
   const { code, serviceStatus = 0 } = toGatewayError(error)
   const isRefusal = code === 'service-refused' && serviceStatus < 500 && !NO_VERDICT.has(serviceStatus)
@@ -164,7 +164,7 @@ function refusedFor(error: unknown): ComparedAnswer {
 const reasonOf = (error: unknown): string =>
   error instanceof NoReply ? `no reply of the service: ${error.silence}` : toGatewayError(error).code
 
-/** Reads a version-1 answer; undefined for text that is no JSON object. `null` and blanks are absent. */
+/** Reads a version-1 answer; undefined for text that is not a JSON object. `null` and blanks count as absent. */
 export function answered(text: string): ReadonlyMap<string, string> | undefined {
   let body: unknown
   try {
@@ -179,21 +179,21 @@ export function answered(text: string): ReadonlyMap<string, string> | undefined 
   return new Map(texts.filter(([, value]) => value !== ''))
 }
 
-/** How the values of a field are compared. */
+/** Reports whether two values of a field are equal. */
 type Same = (one: string, other: string) => boolean
 
-/** Returns how the fields of a reply are compared: by the codecs of the rows that make them. */
+/** Returns the comparisons of the fields of a reply, which use the codecs of the rows that make them. */
 export function comparisonsOf(reply: readonly Row[]): ReadonlyMap<string, Same> {
   return new Map(reply.flatMap((row) => fieldsOf(row).map((field) => [field, comparisonOf(row)] as const)))
 }
 
 function comparisonOf(row: Row): Same {
   if (row.kind === 'move') return sameMeaning(row.codec)
-  // Text for people is written anew by each side. Only its presence is compared.
+  // Each side writes its own text for people. Only its presence is compared.
   return (one, other) => row.kind === 'message' || one === other
 }
 
-/** Compares what the values mean: `1234.5` and `1234.50` are one amount. A value that the codec cannot carry is text. */
+/** Compares values by meaning: `1234.5` and `1234.50` are one amount. A value that the codec cannot represent is text. */
 const sameMeaning =
   (codec: Codec): Same =>
   (one, other) => {
@@ -201,7 +201,7 @@ const sameMeaning =
     return one === other || (meant !== undefined && meant === canonical(codec, other))
   }
 
-/** Returns the value as the codec itself writes it; undefined where that would lose something. */
+/** Returns the value as the codec writes it; undefined if that would lose something. */
 function canonical(codec: Codec, text: string): string | undefined {
   if (codec.remark?.(text)?.loss !== undefined) return undefined
   const value = codec.decode(text)
@@ -211,14 +211,14 @@ function canonical(codec: Codec, text: string): string | undefined {
 }
 
 /**
- * Compares the translated answer with native ones. A difference counts only where the native answers agree with each
- * other; what they disagree on is noise, such as ids, times and moving prices.
+ * Compares the translated answer with native ones. A difference counts only where the native answers agree with each other; where they
+ * differ is noise, such as ids, times and changing prices.
  */
 export function compareAnswers(
   [one, two]: readonly [ComparedAnswer, ComparedAnswer],
   translated: ComparedAnswer,
   comparisons: ReadonlyMap<string, Same>,
-  /** Fields that the gateway fills in by its own knowledge, such as the caller's own number. */
+  /** Fields that the gateway fills in itself, such as the caller's own number. */
   leftOut: ReadonlySet<string> = new Set(),
 ): readonly ComparedField[] {
   const kinds = [one, two, translated].map((answer) => (answer === 'refused' ? answer : 'answered'))
@@ -233,7 +233,7 @@ export function compareAnswers(
     const [first = '', second = '', third = ''] = values
     const same: Same = (a, b) => (a === '') === (b === '') && (a === b || (comparisons.get(field)?.(a, b) ?? false))
     const verdict = !same(first, second) ? 'noise' : same(first, third) ? 'equal' : 'differs'
-    // Of equal values not even the shape is needed.
+    // For equal values, not even the shape is needed.
     const [native, own] = verdict === 'differs' ? [masked(first), masked(third)] : ['', '']
     return [{ field, verdict, native, translated: own }]
   })
@@ -244,8 +244,8 @@ export function compareAnswers(
 const MASK_CHARACTERS = 24
 
 /**
- * Returns the shape of a value without the value: each letter becomes `a` or `A`, each digit `9`, any character that is
- * neither a letter nor common punctuation `?`.
+ * Returns the shape of a value without the value: each letter becomes `a` or `A`, each digit `9`, and any other character except common
+ * punctuation `?`.
  *
  * @example
  * masked('(214) 555-0000') // '(999) 999-9999'

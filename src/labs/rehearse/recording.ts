@@ -7,44 +7,43 @@ import { errorCodeOf } from '../../language/config/json-file.ts'
 import { isStructure, parseJson } from '../../language/text/json.ts'
 
 /*
- * Reads recordings as lines, whatever their size: memory stays flat. Entries of a HAR, and cases that are written over several
- * lines, become lines on the way.
+ * Reads recordings of any size as lines, with constant memory. Entries of a HAR and cases that span several lines are turned into lines.
  */
 
-/** A file of a recording, as far as it was read. */
+/** A file of a recording, as far as it has been read. */
 export interface RecordedFile {
   readonly name: string
   /** Undefined until it is known. */
   format?: string
-  /** Why the rest of the file was not read. */
+  /** The reason why the rest of the file was not read. */
   fault?: string
 }
 
-/** Tells how much was read, and stops. */
+/** Reports the progress of reading, and stops it. */
 export interface Reading {
   readonly files: RecordedFile[]
-  /** The bytes read, compressed where they are. */
+  /** The bytes read; a compressed file counts compressed. */
   bytesRead: number
   isStopped: boolean
 }
 
 const LINE_FEED = 0x0a
 const CHUNK_BYTES = 256 * 1024
-/** A longer line is counted, and left out. */
+/** A longer line is counted, but left out. */
 const LINE_LIMIT_BYTES = 16 * 1024 * 1024
-/** Stands for a line that was left out. */
+/** Takes the place of a line that was left out. */
 const LEFT_OUT = '\u0001'
 const HEAD_BYTES = 64 * 1024
-/** The most bytes of the beginning of a list, blanks included. */
+/** The longest match for the beginning of a list, including blanks. */
 const MOST_OF_BEGINNING_BYTES = 1_024
 
-/** A file that is no recording; the message says why, and what makes one of it. */
+/** A file that is not a recording; the message says why, and how to make one from it. */
 export class NotARecording extends Error {
   override readonly name = 'NotARecording'
 }
 
 /**
- * Reads files one after the other, as lines with the number of lines before them. Where a file is damaged, the lines before count,
+ * Reads files one after the other, as lines with the number of lines before them. If a file is damaged, the lines before the damage count,
  * and the next file follows.
  */
 export async function* readLines(names: readonly string[], input: Readable, reading: Reading) {
@@ -71,7 +70,7 @@ export async function* readLines(names: readonly string[], input: Readable, read
   }
 }
 
-/** Says what is wrong with the rest of a file; other errors are not about it. */
+/** Explains what is wrong with the rest of a file; throws errors that do not concern the file. */
 function faultOf(error: unknown): string {
   const code = errorCodeOf(error)
   if (code === 'Z_BUF_ERROR' || code === 'ERR_STREAM_PREMATURE_CLOSE' || code === CUT_OFF)
@@ -90,7 +89,7 @@ async function* counted(source: Readable, reading: Reading): AsyncGenerator<Buff
   }
 }
 
-/** Gives the bytes of a file as lines, by what its beginning is. */
+/** Yields the bytes of a file as lines, in the format that its beginning shows. */
 async function* plainLines(source: AsyncGenerator<Buffer>, file: RecordedFile): AsyncGenerator<Buffer> {
   let [head, whole] = await opened(source)
   const compression = compressionOf(head)
@@ -105,7 +104,7 @@ async function* plainLines(source: AsyncGenerator<Buffer>, file: RecordedFile): 
   else yield* whole
 }
 
-/** Reads the beginning of a stream; the whole follows without a byte order mark. */
+/** Reads the beginning of a stream; `whole` yields all of it, without a byte order mark. */
 async function opened(source: AsyncIterable<Buffer>): Promise<[head: Buffer, whole: AsyncGenerator<Buffer>]> {
   const rest = source[Symbol.asyncIterator]()
   let head = Buffer.alloc(0)
@@ -121,7 +120,7 @@ async function opened(source: AsyncIterable<Buffer>): Promise<[head: Buffer, who
   return [head, whole()]
 }
 
-/** Decompresses zstd frame by frame: Node's stream loses what follows the end of a frame in the same chunk. */
+/** Decompresses zstd frame by frame, because Node's stream loses what follows the end of a frame in the same chunk. */
 function unzstd(source: AsyncGenerator<Buffer>): AsyncIterable<Buffer> {
   const out = new PassThrough()
   const pump = async () => {
@@ -156,7 +155,7 @@ function compressionOf(head: Buffer): 'gzip' | 'zstd' | undefined {
   return head.length >= 4 && head.readUInt32LE() === 0xfd2fb528 ? 'zstd' : undefined
 }
 
-/** Other inputs: their beginning, their kind, and the program that makes JSON lines of a file. */
+/** Other inputs: their beginning, their kind, and the program that converts a file to JSON lines. */
 const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: string) => string])[] = [
   [
     /^(\xa1\xb2\xc3\xd4|\xd4\xc3\xb2\xa1|\xa1\xb2\x3c\x4d|\x4d\x3c\xb2\xa1|\n\r\r\n)/,
@@ -200,21 +199,21 @@ function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'JSON' {
     )
   }
   if (first.trim() === '{') return 'JSON'
-  // The first lines of a file that was cut off are counted as damaged, like any other.
+  // The first lines of a truncated file are counted as damaged, like any other.
   if (/^[ \t]*\{.*"(path|action|request)"\s*:/m.test(text)) return 'JSON lines'
   throw new NotARecording('is no recording: neither JSON lines nor a HAR')
 }
 
 /**
- * Gives the documents of a JSON text as lines, those of one list where `list` tells its beginning. A line end between two
- * tokens is a blank, and none is inside a text.
+ * Yields the documents of a JSON text as lines, only those of one list if `list` matches its beginning. A line end between two tokens is a
+ * blank, and a text contains none.
  */
 async function* documents(source: AsyncGenerator<Buffer>, list?: RegExp): AsyncGenerator<Buffer> {
   let before = Buffer.alloc(0)
   let [isInside, depth, isText, isEscaped] = [list === undefined, 0, false, false]
   for await (let chunk of source) {
     if (!isInside && list) {
-      // Only the end of what came before may go on: to keep it all would cost time with its square.
+      // A match can only begin near the end of the previous bytes; keeping all of them would take quadratic time.
       before = Buffer.concat([before.subarray(-MOST_OF_BEGINNING_BYTES), chunk])
       const found = list.exec(before.toString('latin1'))
       if (!found) continue
@@ -248,7 +247,7 @@ async function* documents(source: AsyncGenerator<Buffer>, list?: RegExp): AsyncG
   if (list || depth > 0) throw Object.assign(new Error('the JSON ends too early'), { code: CUT_OFF })
 }
 
-/** Cuts bytes at line ends. */
+/** Splits bytes at line ends. */
 async function* wholeLines(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   let held: Buffer[] = []
   let heldBytes = 0
@@ -281,14 +280,14 @@ async function* wholeLines(source: AsyncGenerator<Buffer>): AsyncGenerator<Buffe
 /** A recorded call. */
 export type RecordedCall = NonNullable<ReturnType<typeof recordOf>>
 
-/** A number that `JSON.parse` would write otherwise, such as `2.14555E+09`. */
+/** A number that `JSON.parse` would change, such as `2.14555E+09`. */
 const ODD_NUMBER = /[:[,]\s*-?[\d.]*(?:\d[eE]|\d{16})/
 
-/** Reads a line of a recording, or a case; returns why it cannot. */
+/** Reads a line of a recording, or a case; returns the reason if that fails. */
 export function readRecord(line: string, file = ''): RecordedCall | string {
   if (line === LEFT_OUT) return 'is longer than 16 MiB'
   try {
-    // A price and a long number keep their digits; other lines need half the time.
+    // Prices and long numbers keep their digits; other lines take half the time.
     const value = line.includes('"service"') || ODD_NUMBER.test(line) ? parseJson(line) : JSON.parse(line)
     return recordOf(value, file) ?? 'has neither a path nor an action'
   } catch {
@@ -298,7 +297,7 @@ export function readRecord(line: string, file = ''): RecordedCall | string {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Returns the members of an object; none of anything else. */
+/** Returns the members of an object; none for anything else. */
 // The structure has members of any name, which are checked where they are used.
 const membersOf = (value: unknown): Members => (isStructure(value) ? (value as Members) : {})
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
@@ -327,26 +326,26 @@ export function recordOf(value: unknown, file: string) {
     target,
     action,
     contentType: textOf(headers['content-type']),
-    /** The body, or the fields of a query; undefined if they were not recorded. */
+    /** The body, or the fields of a query; undefined if not recorded. */
     request: hex !== undefined ? Buffer.from(hex, 'hex') : text === undefined ? undefined : Buffer.from(text),
-    /** The Basic credential, or whatever else names the caller. */
+    /** The Basic credential, or something else that names the caller. */
     authorization: textOf(headers['authorization']),
     client: textOf(record['client']),
     source: textOf(record['source']),
-    /** The version-1 reply; undefined if it was not recorded. */
+    /** The version-1 reply; undefined if not recorded. */
     replies: jsonText(record['replies']),
-    /** The id of a shipment in the headers of the reply. */
+    /** The id of a shipment in the reply's headers. */
     shipmentId: textOf(record['shipment_id']),
-    /** The version-2 reply of the service. */
+    /** The service's version-2 reply. */
     service: record['service'],
   }
 }
 
-/** Returns headers by their names in lower case. */
+/** Returns headers with lower-case names. */
 const lowerCased = (headers: Members): Members =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** Makes a record of an entry of a HAR. */
+/** Converts an entry of a HAR to a record. */
 function ofHar({ startedDateTime: at, request, response }: Members): Members {
   const { method = 'GET', url, headers, postData, bodySize } = membersOf(request)
   const { mimeType, text, params } = membersOf(postData)
@@ -360,14 +359,14 @@ function ofHar({ startedDateTime: at, request, response }: Members): Members {
     method,
     path: url,
     headers: { ...lowerCased(Object.fromEntries(pairs(headers))), ...(mimeType ? { 'content-type': mimeType } : {}) },
-    // An empty body is one, too.
+    // An empty body is a body, too.
     request: textOf(text) ?? (form.length > 0 ? String(new URLSearchParams(form)) : bodySize === 0 ? '' : undefined),
     replies: encoding === 'base64' ? Buffer.from(String(reply), 'base64').toString() : textOf(reply),
     shipment_id: lowerCased(Object.fromEntries(pairs(answered)))['transload-shipment-id'],
   }
 }
 
-/** Seconds since 1970 are fewer until the year 5138. */
+/** Seconds since 1970 stay below this until the year 5138. */
 const LEAST_MS = 1e11
 
 /** Reads a time: ISO 8601, or seconds or milliseconds since 1970. */

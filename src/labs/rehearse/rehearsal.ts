@@ -25,40 +25,40 @@ import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } f
 import { type RecordedCall, readRecord } from './recording.ts'
 
 /*
- * Rehearses recorded calls: each is read, classified and planned as the gateway does, without store and service.
+ * Rehearses recorded calls: reads, classifies and plans each as the gateway does, but without the store and the service.
  */
 
-/** How a run rehearses. */
+/** The options of a rehearsal. */
 interface Setup {
-  /** Shows values in examples; otherwise only their shapes. @default false */
+  /** Shows values in examples, instead of only their shapes. @default false */
   readonly showValues?: boolean
   /** The fields of replies that are not compared, separated by commas. @default none */
   readonly ignore?: string
-  /** The tenant of callers that the recording does not tell. */
+  /** The tenant of callers whom the recording does not identify. */
   readonly tenant?: string
 }
 
-/** A line of a file, counted from 1; the entry of a HAR. */
+/** A line of a file or an entry of a HAR, counted from 1. */
 export interface LinePlace {
   readonly file: string
   readonly line: number
 }
 
-/** Something that occurs in calls, once for all of them. */
+/** Something that occurs in calls, listed once for all of them. */
 export interface Spot {
-  /** The texts that tell it apart. */
+  /** The texts that identify it. */
   readonly parts: readonly string[]
   count: number
   readonly first: LinePlace
   last: LinePlace
   readonly example: string
-  /** How often by caller. */
+  /** The number of occurrences by caller. */
   readonly callers: Map<string, number>
 }
 
 export type Table = Map<string, Spot>
 
-/** How many calls would pass, pass with a loss or an assumption, be refused, or cannot be told without their body. */
+/** The number of calls that would pass, pass with a loss or an assumption, or be refused, and of those without a recorded body. */
 export interface Outcomes {
   pass: number
   lossy: number
@@ -69,20 +69,20 @@ export interface Outcomes {
 /** The findings in calls. */
 const newTally = () => ({
   lines: 0,
-  /** Calls that are none of version 1: those below `/v2/`, pages, files. */
+  /** Calls that are not version 1: those below `/v2/`, pages, files. */
   other: 0,
   /** By caller, action and path, with tabs between them. */
   calls: new Map<string, Outcomes>(),
   unreadable: new Map() as Table,
   problems: new Map() as Table,
   unknown: new Map() as Table,
-  /** Values that no table knows. */
+  /** Values that are in no table. */
   vehicles: new Map() as Table,
   actions: new Map() as Table,
   compared: new Map() as Table,
 })
 
-/** Distinct things of one kind that are told apart; the rest is counted together. */
+/** The most distinct things of one kind that are counted separately. */
 const MOST_SPOTS = 5_000
 const MOST_CALLERS = 50
 const MOST_CALLS = 20_000
@@ -92,10 +92,10 @@ export const OTHERS = '(others)'
 const EXAMPLE_CHARACTERS = 120
 const KEY_CHARACTERS = 500
 
-/** Copies the beginning of a text; a mere slice would keep the lines that it is from. */
+/** Copies the beginning of a text; a mere slice would keep the lines that it comes from in memory. */
 const copyOf = (text: string, characters: number): string => Buffer.from(text.slice(0, characters)).toString()
 
-/** Returns the entry of a key, or that of all others once there are so many. */
+/** Returns the entry of a key, or the common entry of all others once there are `most` entries. */
 function entryOf<Entry>(
   all: Map<string, Entry>,
   wanted: string,
@@ -129,7 +129,7 @@ function note(table: Table, parts: readonly string[], place: LinePlace, caller: 
 /** A caller of the recording. */
 interface RehearsedCaller {
   readonly name: string
-  /** Undefined where the recording tells none. */
+  /** Undefined if the recording names none. */
   readonly tenant: string | undefined
   readonly settings: Settings
   readonly synonyms: Readonly<Record<string, string>>
@@ -154,12 +154,12 @@ export async function openRehearsal(env: Environment, { showValues, ignore = '',
     ignored: new Set(ignore.split(',').map((field) => field.trim())),
     shownText: (text = '') => (showValues ? text : masked(text)),
     tally: newTally(),
-    /** True for the names of quotes that name their payer, too. */
+    /** The names of quotes, each with true if the quote also names its payer. */
     quotes: createBoundedCache<string, boolean>(LATEST_QUOTES),
   }
 }
 
-/** Makes the function that tells the caller of a recorded call. */
+/** Makes the function that identifies the caller of a recorded call. */
 function createCallers(config: Config, tenants: ReturnType<typeof tenantsOf>, assumed: string | undefined) {
   const common = translationSettings(config)
   const known = new Map<string, RehearsedCaller>()
@@ -197,7 +197,7 @@ function createCallers(config: Config, tenants: ReturnType<typeof tenantsOf>, as
   }
 }
 
-/** The secrets may be known to the gateway alone. Mistakes are told as the gateway tells them. */
+/** Reads the tenants without their secrets, which perhaps only the gateway knows. Reports mistakes as the gateway does. */
 function tenantsOf({ TENANTS_FILE }: Config, catalog: Catalog, env: Environment) {
   if (TENANTS_FILE === undefined) return []
   const file = readJsonFile(TENANTS_FILE)
@@ -207,7 +207,7 @@ function tenantsOf({ TENANTS_FILE }: Config, catalog: Catalog, env: Environment)
 
 const LEGACY = '/legacy'
 
-/** Makes the function that tells the endpoint of a path, and if the path is meant for version 1. */
+/** Makes the function that returns the endpoint of a path and whether the path is meant for version 1. */
 export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[]) {
   const router = createRouter(endpoints, basePaths)
   return (target: string) => {
@@ -220,15 +220,15 @@ export function createRoutes({ endpoints }: Catalog, basePaths: readonly string[
   }
 }
 
-/** The path of a call: by default that of the action that it names. */
+/** Returns the path of a call, by default that of the action that it names. */
 export const targetOf = ({ target, action = '' }: RecordedCall, { actions }: Catalog): string | undefined =>
   target ?? actions.get(action)?.action.legacy.paths[0]
 
-/** Returns the fields of a call: of its body, or of its query. */
+/** Returns the fields of a call's body or query. */
 export function fieldsIn({ request = EMPTY, contentType, target = '' }: RecordedCall, method: string): FlatBody {
   const [, query] = /\?(.*)$/s.exec(target) ?? []
   if (method === 'GET' && (query !== undefined || request.length === 0)) return readQuery(query ?? '')
-  // A recorded text is decoded already, whatever charset it was sent in.
+  // A recorded text is already decoded, whatever its original charset.
   return readBody(request, contentType?.replace(/;\s*charset=[^;]*/i, ''))
 }
 
@@ -252,7 +252,7 @@ export interface RehearsedCall {
   readonly plan: Plan
 }
 
-/** Rehearses the call of a line: counts what would become of it, and returns it if the gateway understands it. */
+/** Rehearses the call of a line: counts its outcome, and returns the call if the gateway understands it. */
 export function rehearse(rehearsal: Rehearsal, line: string, place: LinePlace): RehearsedCall | undefined {
   const { tally, catalog, config, shownText } = rehearsal
   tally.lines += 1
@@ -304,7 +304,7 @@ export function rehearse(rehearsal: Rehearsal, line: string, place: LinePlace): 
   return undefined
 }
 
-/** Plans a call, a booking with what its quote, earlier in the recording, lets the gateway remember. */
+/** Plans a call. A booking can use what the gateway would remember of a quote earlier in the recording. */
 function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
   const { verb, quoteNamedBy } = request.compiled.action
   if (verb === 'quote') {
@@ -319,7 +319,7 @@ function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes
   return planCall(request, { ...NO_SUBJECT, quote: { ...REHEARSED_QUOTE, facts } }, settings)
 }
 
-/** A quote of the recording, whose id and names no plan needs. */
+/** A quote in the recording; no plan needs its id and names. */
 const REHEARSED_QUOTE = {
   id: 'x',
   own: undefined,
@@ -332,11 +332,11 @@ const REHEARSED_QUOTE = {
 const outcomeOf = ({ problems, notes }: Plan): keyof Outcomes =>
   problems.length > 0 ? 'refused' : notes.length > 0 ? 'lossy' : 'pass'
 
-/** Returns the message of a problem whose code no rule of a row explains; it has no value of the caller. */
+/** Returns the message of a problem whose code no rule of a row explains; it contains no value of the caller. */
 const ownWords = (problem: Problem, { refuses = [] }: Action): string =>
   asksForNothing(problem) || refuses.some(({ code }) => code === problem.code) ? problem.message : ''
 
-/** Notes the problems of a plan, or else its losses and assumptions, and what no row or table knows. */
+/** Notes the problems of a plan, or otherwise its losses and assumptions, and fields and values that are in no row or table. */
 function notePlan(
   { request, problems, notes }: Plan,
   caller: RehearsedCaller,
@@ -365,7 +365,7 @@ function notePlan(
   }
 }
 
-/** Compares a recorded reply with the translation of the service's. */
+/** Compares a recorded reply with the translation of the service's reply. */
 function compareReply(
   plan: Plan,
   { replies, service }: RecordedCall,
@@ -384,7 +384,7 @@ function compareReply(
     noteCompared(tally.compared, action.name, one, place, caller.name)
 }
 
-/** Returns the answer to the reply to an approval; undefined where the gateway would not believe it. */
+/** Translates the reply to an approval; undefined if the gateway would not trust it. */
 function approvalReply(plan: Plan, service: unknown) {
   try {
     return answerToBody(plan, service).answer.reply
@@ -394,7 +394,7 @@ function approvalReply(plan: Plan, service: unknown) {
   }
 }
 
-/** Counts a compared field; differences are told apart by their shapes. */
+/** Counts a compared field; differences are grouped by shape. */
 export function noteCompared(
   table: Table,
   action: string,
@@ -411,16 +411,16 @@ function actionNameIn(call: RecordedCall, method: string): string | undefined {
   return typeof value === 'string' ? value.trim() : undefined
 }
 
-/** Stands for a part of a path that may be personal. */
+/** Replaces a part of a path that may be personal. */
 export const HIDDEN = '*'
 
-/** Returns a path of words in lower case and names of scripts; other parts are hidden. */
+/** Returns a path with only its lower-case words and script names; other parts are hidden. */
 const shapeOfPath = (target: string): string =>
   (target.split('?', 1)[0] ?? '').replace(/[^/]+/g, (part) =>
     /^[a-z]{1,20}\d{0,2}$|^\w{1,40}\.php$/.test(part) ? part : HIDDEN,
   )
 
-/** Returns the lines of `xref import` for the names that a call and its reply tell of a shipment or a quote. */
+/** Returns the lines for `xref import` with the names of a shipment or a quote in a call and its reply. */
 export function learn({ plan, call, caller }: RehearsedCall): string {
   const { request } = plan
   const { verb } = request.compiled.action
