@@ -485,7 +485,7 @@ export interface EventDryRun extends CallbackAccount {
   readonly bodies: { readonly json: Readonly<Record<string, string>>; readonly form: string }
 }
 
-/** Explains how a caller is told of an event: the one that was sent, or the declared example. */
+/** Explains how a caller is notified of an event: the one that was sent, or the declared example. */
 export function dryRunEvent(bytes: Buffer, name: string, { catalog, settings }: ExplainingRooms): EventDryRun {
   const compiled = catalog.callbackOf(name)
   if (!compiled) throw gatewayError('path-unknown/event', {})

@@ -135,7 +135,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
 }
 
 /**
- * Sends an update that changes a VIN. The new VIN is noted first: whatever becomes of the update, no booking may take it for another
+ * Sends an update that changes a VIN. The new VIN is noted first: whatever the outcome of the update, no booking may take it for another
  * vehicle's. Only an update that was provably not made takes the note back.
  */
 async function withSentVin(

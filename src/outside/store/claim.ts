@@ -334,7 +334,7 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   return before ? { key: before.key, before } : { key: freeKey(key, claims) }
 }
 
-/** If several claims may be for the wanted vehicle, the caller is told of its own first, then of an open one. */
+/** If several claims may be for the wanted vehicle, the caller hears of its own first, then of an open one. */
 const rankFor = ({ body }: NewClaim, claim: Claim): number =>
   (claim.body === body ? 4 : 0) + (claim.state === 'sending' ? 2 : claim.state === 'unknown' ? 1 : 0)
 

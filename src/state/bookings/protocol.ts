@@ -74,8 +74,8 @@ export function proofOf(error: unknown, refusedStatuses: StatusSet): { readonly 
 export const isOpen = ({ state }: Claim): boolean => state === 'sending' || state === 'unknown'
 
 /**
- * Decides what becomes of a change by the gateway that sent the booking, after another change came first. It overrides only the assumption
- * that this gateway has died.
+ * Decides how to apply a change by the gateway that sent the booking after another change came first. It overrides only the assumption that
+ * this gateway has died.
  */
 export function afterAnother(current: Claim | undefined, change: ClaimChange): 'told-already' | 'override' | 'lost' {
   // An event of the service or an operator may have recorded the same before.
