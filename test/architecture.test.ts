@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { ROOT } from './command.ts'
 
 /*
- * The rules of the source tree. Each one comes with a breach that it must notice.
+ * The rules of the source tree, each with a breach that it must notice.
  */
 
 interface Source {
@@ -25,8 +25,8 @@ function sourcesIn(folder: string): readonly Source[] {
 const IMPORT = /^(?:import|export)\s+(type\s+)?(?:[^'"();]*?\sfrom\s+)?'([^']+)'|\bimport\('([^']+)'\)/gm
 
 /**
- * Returns what a file imports: `node:fs`, `zod`, or a path from the root of the repository. Types alone are removed when types
- * are stripped; `import { type A }` stays, and still loads the module.
+ * Returns the imports of a file: `node:fs`, `zod`, or a path from the root of the repository. Stripping types removes `import type`;
+ * `import { type A }` stays, and still loads the module.
  */
 function importsOf({ path, text }: Source): readonly { readonly target: string; readonly typeOnly: boolean }[] {
   return [...text.matchAll(IMPORT)].map(([, type, stated, dynamic]) => {
@@ -39,7 +39,7 @@ function importsOf({ path, text }: Source): readonly { readonly target: string; 
 /** Returns the text of a file without its comments. */
 const codeOf = ({ text }: Source): string => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, '$1')
 
-/** The bands, the uppermost first: each imports from itself and from those below it. */
+/** The bands, uppermost first. Each imports from itself and from those below it. */
 const BANDS: readonly string[] = [
   'src/main.ts',
   'src/operator/',
@@ -59,16 +59,16 @@ const BANDS: readonly string[] = [
 const bandOf = (path: string) =>
   BANDS.find((place) => (place === 'src/' ? dirname(path) === 'src' : path.startsWith(place)))
 
-/** Returns how far down a file is; -1 if it is in no band. */
+/** Returns the depth of a file's band; -1 if it is in no band. */
 const depthOf = (path: string): number => BANDS.indexOf(bandOf(path) ?? '')
 
-/** Returns the room of a file: its folder in a band, or the band where it has no rooms. */
+/** Returns the room of a file: its folder in a band, or the band itself if it has no rooms. */
 const roomOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
 
 type Broken = Readonly<Record<string, string>>
 type Breaches = (sources: readonly Source[]) => readonly string[]
 
-/** Lists the imports that are forbidden. */
+/** Lists the forbidden imports. */
 const imports =
   (isForbidden: (path: string, target: string) => boolean): Breaches =>
   (sources) =>
@@ -158,7 +158,7 @@ const program = [...sourcesIn('src'), ...sourcesIn('mappings')]
 
 test.each(rules)('%s', (_rule, breaches, broken) => {
   expect(breaches(program)).toEqual([])
-  // A rule that cannot fail protects nothing.
+  // A rule that cannot fail is useless.
   const files = Object.entries(broken).map(([path, text]) => ({ path, text }))
   expect(breaches([...program, ...files]).length).toBeGreaterThan(0)
 })

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from './pack.ts'
 
-/** Builds the program that the processes of the tests run (PROGRAM in command.ts), if there is none; opens a folder for all files of tests. */
+/**
+ * Builds the program for the processes of the tests (PROGRAM in command.ts) if there is none, and opens a folder for the files of all
+ * tests.
+ */
 export default async function built(): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'transload-tests-'))
   process.env['TRANSLOAD_TESTS_FOLDER'] = folder

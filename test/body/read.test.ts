@@ -1,4 +1,4 @@
-/** Promise: whatever a caller sends is read field for field, as its bytes say and not its label, or refused with a reason (contract, section 2). */
+/** Promise: every body is read field by field, by its bytes and not its label, or refused with a reason (contract, section 2). */
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -29,7 +29,7 @@ function outcome(read: () => FlatBody): Fields | GatewayError {
 const read = (body: Buffer | string, label?: string) =>
   outcome(() => readBody(typeof body === 'string' ? Buffer.from(body) : body, label))
 
-/** Text as it is in ASCII, numbers as single bytes. */
+/** Text as ASCII, numbers as single bytes. */
 const bytes = (...parts: (string | readonly number[])[]): Buffer =>
   Buffer.concat(parts.map((part) => Buffer.from(typeof part === 'string' ? part : Uint8Array.from(part))))
 
@@ -70,7 +70,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
   test('a JSON object reads back field for field, in order, duplicates and digits included', () => {
     const jsonBlank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
     const number = fc.stringMatching(/^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?$/)
-    /** Values as JSON, each with the value of its field. */
+    /** JSON values, each with the value of its field. */
     const value: fc.Arbitrary<readonly [literal: string, value: FieldValue]> = fc.oneof(
       anyText.map((text) => [JSON.stringify(text), text.trim() || null] as const),
       fc.oneof(number, fc.constantFrom('true', 'false')).map((literal) => [literal, literal] as const),
@@ -120,7 +120,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
   })
 
   test('any bytes under any label end in fields or in a refusal, the same the second time, and stay as they are', () => {
-    /** Pieces of valid bodies, with which random bodies get beyond the first byte. */
+    /** Pieces of valid bodies, so that random bodies get beyond the first byte. */
     const piece = fc.oneof(
       fc.constantFrom(...'{}[]":,\\&=+%;\0\t', '\\u', '\\ud800', '%0', '%e9', '%00', '\r\n', '\ufeff'),
       fc.constantFrom('null', 'true', '1e9', '-0', 'a', 'PickupZip', '"a":', '"a":1', 'a=b', '{}', '[{'),
@@ -198,7 +198,7 @@ describe('encodings', () => {
     'one byte of a mark is no mark: %j in the preamble of a multipart body',
     (mark) => {
       const body = bytes(mark, `preamble.${multipart([{ name: 'a', content: '1' }])}`)
-      // Else it could not be UTF-16.
+      // Otherwise it could not be UTF-16.
       expect(body.length % 2).toBe(0)
       expect(read(body, labeled('b'))).toEqual([['a', '1']])
     },
@@ -302,7 +302,7 @@ test('a refusal never quotes the body, and neither does its cause', () => {
 
 const SIZE = 256 * 1024
 const HEAD = '--b\r\nContent-Disposition: form-data'
-// In quadratic time, one of them would exceed the time-out of the test.
+// With quadratic time, one of them would exceed the timeout of the test.
 test.each<[name: string, isRead: boolean, body: string]>([
   ['backslashes', true, `{"a":"${'\\\\'.repeat(SIZE / 2)}"}`],
   ['blanks inside', true, `a=${' '.repeat(SIZE)}x`],

@@ -1,4 +1,7 @@
-/** Promise: a body is taken up to its limit, unpacked and paid for by its source; streamed, it comes whole or as an error (contract, section 2). */
+/**
+ * Promise: a body is received up to its limit, unpacked, and counted for its source; a streamed one arrives whole or as an error (contract,
+ * section 2).
+ */
 
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http'
@@ -13,7 +16,7 @@ import { unlimitedShare } from '../../src/runtime/call.ts'
 const LIMIT_BYTES = 1_000
 const BODY = Buffer.from('{"a":"1"}')
 
-/** A request with these headers, whose body arrives in these parts. */
+/** A request with these headers and a body in these parts. */
 function request(headers: Readonly<Record<string, string>>, ...parts: readonly Buffer[]): IncomingMessage {
   const incoming = new IncomingMessage(new Socket())
   Object.assign(incoming.headers, headers)
@@ -22,7 +25,7 @@ function request(headers: Readonly<Record<string, string>>, ...parts: readonly B
   return incoming
 }
 
-/** A request whose head has arrived, and the connection that its body is to be written to. */
+/** A request whose head has arrived, and the connection for writing its body. */
 async function begin(headers = 'Transfer-Encoding: chunked') {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -45,7 +48,7 @@ async function begin(headers = 'Transfer-Encoding: chunked') {
 
 const chunked = (parts: readonly string[]) => parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('')
 
-/** Not `once`, which listens for errors, too, and rejects at one. */
+/** Unlike `once`, this does not reject at an error. */
 const emitted = (incoming: IncomingMessage, event: string) => new Promise((resolve) => incoming.on(event, resolve))
 
 describe('a whole body', () => {

@@ -1,4 +1,4 @@
-/** Promise: a quote that is approved and then booked is one shipment, and is approved once (contract, section 7). */
+/** Promise: a quote that is approved and then booked becomes one shipment, and is approved once (contract, section 7). */
 
 import { test } from 'vitest'
 import { play, storiesIn } from './stories.ts'

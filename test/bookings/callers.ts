@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 const RETRY_PAUSE_MS = 20
 
 /**
- * Starts callers that book one reference after another, each again and again until an attempt is answered for good. Returns the
- * function that stops them, and returns the number of references.
+ * Starts callers that book one reference after another, repeating each until it gets a final answer. Returns the function that stops them
+ * and returns the number of references.
  */
 export function startCallers(
   callers: number,

@@ -1,4 +1,4 @@
-/** Promise: canceling a booking frees its key, on whichever way, and nothing else does (contract, section 7). */
+/** Promise: canceling a booking in any way frees its key, and nothing else does (contract, section 7). */
 
 import { describe, expect, test } from 'vitest'
 import { basic, startGateway } from '../gateway.ts'
@@ -25,9 +25,9 @@ const answers = (status: number, body = '', times = 1): Fault => ({
   on: { method: 'DELETE' },
   times,
 })
-/** The most bytes of a reply that are looked at before it is passed on. */
+/** The most bytes of a reply that are examined before it is passed on. */
 const MOST_LOOKED_AT = 65_536
-/** A body with a note, so that its JSON is so long. */
+/** A body with a note that makes its JSON this long. */
 const padded = (body: object, bytes: number) =>
   JSON.stringify({ ...body, note: 'x'.repeat(bytes - JSON.stringify({ ...body, note: '' }).length) })
 

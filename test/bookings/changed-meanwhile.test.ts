@@ -1,4 +1,4 @@
-/** Promise: what has changed while it could not be seen or recorded books nothing twice (contract, sections 6 and 7). */
+/** Promise: changes that could not be seen or recorded book nothing twice (contract, sections 6 and 7). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -19,7 +19,7 @@ test('a claim that the store takes after it has failed to is free again', async 
   }
   const first = await startGateway({ store: { ...inner, claim }, env: OWN })
   expect((await book(first)).status).toBe(500)
-  // No heartbeat of its gateway finds the claim before it is there.
+  // The claim must exist before a heartbeat of its gateway looks for it.
   await beat(async () => expect(await inner.listClaims({})).toEqual([]))
   await inner.claim(await late.promise)
   await beat(async () => expect((await claimOf(first)).state).toBe('freed'))

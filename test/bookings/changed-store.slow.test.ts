@@ -1,4 +1,4 @@
-/** Promise: a store that lacks bookings is refused, by the program as it is started and while it runs (contract, section 7). */
+/** Promise: the program refuses a store that lacks bookings, at its start and while it runs (contract, section 7). */
 
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { book, creations, expectBooked, openSandbox, testFolder } from './desk.ts'
 
 /*
- * An operator may say that it is the right one. Where the files of the store are lost while it runs, no booking is sent that a restart
- * would forget; test/store/file-loss.slow.test.ts has the other ways to lose them.
+ * An operator may confirm that it is the right one. If the store's files are lost while it runs, no booking is sent that a restart would
+ * forget; test/store/file-loss.slow.test.ts has the other ways to lose them.
  */
 
 let server: PostgresServer
@@ -65,7 +65,7 @@ async function setUp() {
 
 type Place = Awaited<ReturnType<typeof setUp>>
 
-/** What happens to a store between a stop and a start; `early` was copied before the last booking. */
+/** Ways to lose a store between a stop and a start; `early` was copied before the last booking. */
 const LOSSES: readonly (readonly [string, (place: Place) => void, RegExp])[] = [
   ['is deleted', ({ remove }) => void remove(), /replaced or deleted/],
   [
@@ -106,19 +106,19 @@ test.each(TRIED)('a store that %s is refused at the start', TIME, async (_, lose
   lose(place)
   expect((await command(['check'])).err).toMatch(/^warning: "transload serve" refuses this store: /)
   await refused(says)
-  // With a doubt, what the store does not know is not sent again.
+  // With a doubt, bookings that the store does not know are not sent again.
   await transload('store', 'doubt', '--since', '1h')
   await serve(unknown('LATE'))
   await transload('store', 'trust')
   await serve(made('NEW'), { words: ['--new-store'] })
-  // Once it is meant, it is the store of the installation.
+  // Once confirmed, it is the store of the installation.
   await serve()
 })
 
 test('another store without bookings is refused where the one before has some', TIME, async () => {
   const { folder, serve, made, refused } = await setUp()
   const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
-  // Without bookings nothing is lost.
+  // Without bookings, nothing is lost.
   await serve()
   await serve(made('ONE'), { store: other })
   await refused(new RegExp(`${other}[^]*transload store copy|transload store copy[^]*${other}`), third)
@@ -129,7 +129,7 @@ test('a declared store is the only one that is', TIME, async () => {
   const { folder, path, serve, transload, made, refused } = await setUp()
   const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
   await serve(made('ONE'))
-  // The option stays in the unit.
+  // The option stays in the systemd unit.
   const words = ['--new-store']
   await serve(made('TWO'), { store: other, words })
   await serve(made('THREE'), { store: other, words })

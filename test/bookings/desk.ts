@@ -19,30 +19,30 @@ import {
 /** The reference of the example. */
 export const REFERENCE = bookingExample.ReferenceNumber
 
-/** Another VIN than that of the example. */
+/** A VIN other than the example's. */
 export const OTHER_VIN = '1HGCM82633A004352'
 
 /** The form of a handle. */
 export const HANDLE = /\bbk_[0-9a-f]{12}\b/
 
-/** The requests for a new shipment, for a fault. */
+/** Selects the requests for a new shipment, for a fault. */
 export const ON_CREATION = { method: 'POST', path: '/v2/shipment*' }
 
-/** Makes an empty folder, which goes with the test. */
+/** Makes an empty folder that is removed after the test. */
 export function testFolder(): string {
   const folder = newFolder('bookings')
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** Starts a service, which goes with the test. */
+/** Starts a service that is closed after the test. */
 export async function openSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const sandbox = await startSandbox(options)
   onTestFinished(() => sandbox.close())
   return sandbox
 }
 
-/** Books as an old integration does: the example, with changes. */
+/** Books the example, with changes, as an old integration does. */
 export function book(
   gateway: { readonly url: string },
   changes: object = {},
@@ -57,7 +57,7 @@ export async function ask({ url }: { readonly url: string }, method: string, pat
   return { status: reply.status, text: await reply.text() }
 }
 
-/** Begins a booking that meets a fault; resolves once the service has its request, and before there is an answer. */
+/** Begins a booking that meets a fault; resolves when the service has its request, before there is an answer. */
 export async function begin(
   gateway: TestGateway,
   fault: Fault,
@@ -70,7 +70,7 @@ export async function begin(
   return { answer }
 }
 
-/** Returns true if a request asks the service for a new shipment. */
+/** Reports whether a request asks the service for a new shipment. */
 export function isCreation({ method, path }: Pick<RecordedRequest, 'method' | 'path'>): boolean {
   return method === 'POST' && /^\/v2\/shipments?$/.test(path)
 }
@@ -80,7 +80,7 @@ export function creations({ sandbox }: { readonly sandbox: Sandbox }): number {
   return sandbox.requests.filter(isCreation).length
 }
 
-/** The shipments that the service has for a reference, or for any; canceled ones do not count. */
+/** The service's shipments for one reference or for all, without canceled ones. */
 export function shipments({ sandbox }: { readonly sandbox: Sandbox }, reference?: string): DemoShipment[] {
   return [...sandbox.shipments.values()].filter(
     ({ status, external_id }) => status !== 'canceled' && (reference === undefined || external_id === reference),
@@ -125,7 +125,7 @@ export function expectUnknown(answer: WholeAnswer): string {
   return handleIn(answer)
 }
 
-/** Makes the heart of the gateways that a test starts beat as often as it asks, until something holds. */
+/** Lets a test trigger the heartbeats of its gateways until something holds. */
 export function heartbeats(): (holds: () => unknown) => Promise<void> {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
@@ -151,6 +151,6 @@ export function settleAs(
   return settle(claim, settlement, deps)
 }
 
-/** The settlement of a booking whose shipment is looked for at the service. */
+/** The settlement of a booking whose shipment is searched for at the service. */
 export const settlementOf = (found: DemoShipment | undefined) =>
   found ? { shipment: found.id, number: found.number } : 'not-booked'

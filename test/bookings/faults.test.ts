@@ -11,7 +11,7 @@ import { play, storiesIn } from './stories.ts'
 
 /* A booking ends in the state that its failure proves; statuses and bodies are in test/doubt/replies.test.ts. */
 
-/** For faults that are told by the clock alone. */
+/** For faults that only a timeout reveals. */
 const SHORT = { UPSTREAM_TIMEOUT_MS: '500' }
 
 /** A booking that was made, one whose outcome is not known, or the status of one that was refused. */
@@ -36,7 +36,7 @@ test.each<[end: End, bytes: string]>([
   ['booked', `${GZIP}${LENGTH}\r\n\r\n${MADE}`],
   ['unknown', `${GZIP}Content-Length: 4\r\n\r\n\x1f\x8bxx`],
   ['unknown', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: tea\r\nConnection: upgrade\r\n\r\n'],
-  // It answers before it has read the booking.
+  // The service answers before it has read the booking.
   [413, 'HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'],
 ])('%s: a service that answers %j', async (end, bytes) => {
   const { url, requests } = await openService((incoming, { socket }) => {
@@ -50,7 +50,7 @@ test.each<[end: End, bytes: string]>([
   expect(requests).toHaveLength(1)
 })
 
-/** Nothing can have been sent: the key is free, and the caller is told so. */
+/** Nothing can have been sent: the key is free, and the answer says so. */
 test.each([
   ['whose port is closed', async () => `http://127.0.0.1:${await freePort()}`],
   ['whose name is not known', async () => 'http://service.invalid'],

@@ -22,7 +22,7 @@ import { startGatewayProcess } from './gateway-process.ts'
 import { killUnderLoad } from './kill-harness.ts'
 
 /*
- * A booking is claimed durably before it is sent, and after a restart the claims of a process that is gone are `unknown`.
+ * A booking is claimed durably before it is sent, and after a restart the claims of a dead process are `unknown`.
  */
 
 const LONG_MS = 300_000
@@ -37,7 +37,7 @@ test('a gateway that is killed under load books nothing twice and loses nothing'
   expect(report.acknowledged + report.unknown).toBe(report.references)
   expect(report.acknowledged).toBeGreaterThan(KILLS)
   expect(report.states).toEqual({ booked: report.acknowledged, unknown: report.unknown })
-  // Some were killed in the middle, or this shows nothing.
+  // Some must be killed in the middle, or this shows nothing.
   expect(report.unknown).toBeGreaterThan(0)
 })
 
@@ -49,7 +49,7 @@ test('the same harness finds the duplicates of a gateway that sends the unknown 
   expect(report.duplicates).toBeGreaterThan(0)
 })
 
-/** A file for a store, a service, and a gateway beside which others run. */
+/** A file for a store, a service, and a gateway that runs beside others. */
 async function openBeside() {
   const path = join(testFolder(), 'store.db')
   const sandbox = await openSandbox()

@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module'
 import { mistaken } from './protocol/mistakes.ts'
 
-/* To be imported before a program: its code has the mistake that `MISTAKE` names. */
+/* Import this before a program to give its code the mistake that `MISTAKE` names. */
 registerHooks({
   load(url, context, next) {
     const loaded = next(url, context)

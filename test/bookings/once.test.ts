@@ -92,8 +92,8 @@ test('a booking is the same if its fields are, in whatever bytes', async () => {
 })
 
 /*
- * The last column stays as it is over versions: gateways of several versions share a store, and another key would book again
- * whatever was booked before.
+ * The last column must not change between versions: gateways of several versions share a store, and a different key would repeat earlier
+ * bookings.
  */
 test('a key is the client, and its Idempotency-Key, else the reference and the vehicle, else the body', async () => {
   const long = 'k'.repeat(400)

@@ -1,4 +1,7 @@
-/** Promise: a gateway that stood still for more than half of its lease, between a claim and its request, sends nothing (contract, section 7). */
+/**
+ * Promise: a gateway that was suspended for more than half of its lease, between a claim and its request, sends nothing (contract, section
+ * 7).
+ */
 
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -46,7 +49,7 @@ async function listen(made: Server): Promise<number> {
   return (made.address() as AddressInfo).port
 }
 
-/** Opens a way to a service over TLS; each connection is given to `hold`, which lets its handshake begin. */
+/** Opens a TLS proxy before a service; each connection goes to `hold`, which lets its handshake begin. */
 async function holdService(serviceUrl: string, hold: (letThrough: () => void) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const keys = { cert: readFileSync(certificate('server.pem')), key: readFileSync(certificate('server.key')) }
@@ -67,24 +70,24 @@ async function holdService(serviceUrl: string, hold: (letThrough: () => void) =>
   return `https://localhost:${await listen(front)}`
 }
 
-/** A setting of gateways that send without a second look at their claim. */
+/** A setting for gateways that send without a second look at their claim. */
 const MISTAKEN = { MISTAKE: 'the claim is not looked at again before the request' }
 
-/** Starts a gateway whose way to the service is held. */
+/** Starts a gateway whose connections to the service are held. */
 function startHeld(storeUrl: string, serviceUrl: string, env: object = {}, clock?: string) {
   const own = { ...OWN, V2_CA_FILE: certificate('authority.pem'), ...env }
   const imports = [clock ?? [], 'MISTAKE' in env ? 'mistake.ts' : []].flat()
   return startGatewayProcess({ storeUrl, serviceUrl, env: own, imports })
 }
 
-/** A gateway that can be paused, and another on the same store before the same service. */
+/** A gateway that can be paused, and another on the same store and service. */
 async function openPair(storeUrl: string, env = {}) {
   const neighbor = await startGateway({ store: await openStore(storeUrl) })
   const held: (() => void)[] = []
   let isOpen = false
   const way = await holdService(neighbor.sandbox.url, (letThrough) => (isOpen ? letThrough() : held.push(letThrough)))
   const { url, child } = await startHeld(storeUrl, way, env)
-  /** Begins bookings, and stops the gateway once each has a claim and a connection. */
+  /** Begins bookings, and suspends the gateway once each has a claim and a connection. */
   const begin = async (...references: readonly string[]) => {
     const answers = references.map((ReferenceNumber) => book({ url }, { ReferenceNumber }))
     await vi.waitFor(() => expect(held).toHaveLength(references.length), { timeout: 20_000 })
@@ -152,7 +155,7 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     for (const answer of answers) expect(await answer).toMatchObject(expectNotSent)
     expect(await claimOf(neighbor, 'REBOOKED')).toMatchObject({ state: 'booked', shipment: rebooked })
     expect(await claimOf(neighbor, 'SETTLED')).toMatchObject({ state: 'booked', shipment: 'S-1' })
-    // Its own knowledge counts more than the assumption of the other gateway.
+    // Its own knowledge overrides the assumption of the other gateway.
     const { handle } = await claimOf(neighbor, 'IN-DOUBT')
     expect(await statesOf(neighbor, handle)).toEqual(['none', 'sending', 'unknown', 'freed'])
     expect(shipments(neighbor).map(({ id }) => id)).toEqual([rebooked])
@@ -161,17 +164,17 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
 })
 
 const CALLERS = 12
-/** A caller that gets no answer in this time tries again. */
+/** A caller without an answer in this time tries again. */
 const CALLER_PATIENCE_MS = 3_000
 const SETTLE_EVERY_MS = 300
-/** The longest handshake: bookings have a claim and no request for so long. */
+/** The longest handshake, during which bookings have a claim but no request. */
 const HANDSHAKE_MS = 2_000
 const LONGEST_LIFE_MS = 3_000
 
 /**
- * Lets callers book through two gateways that are paused at random, one with a clock an hour ahead, while an operator settles.
- * Returns the shipments beyond the first of a reference, the acknowledged bookings that somebody lacks, and the settlements that were
- * changed afterwards. Gateways with a mistake are paused until the service has booked a reference twice.
+ * Lets callers book through two gateways that are paused at random, one with a clock an hour ahead, while an operator settles. Returns the
+ * shipments beyond the first of a reference, the acknowledged bookings that are missing somewhere, and the settlements that were changed
+ * afterwards. Gateways with a mistake are paused until the service has booked a reference twice.
  */
 async function pauseUnderLoad(most: number, [shortestMs, longestMs]: readonly [number, number], env: object = {}) {
   const storeUrl = await server.createDatabase()
@@ -181,7 +184,7 @@ async function pauseUnderLoad(most: number, [shortestMs, longestMs]: readonly [n
   onTestFinished(() => store.close())
   const start = (clock?: string) => {
     const EMERGENCY_LOG_FILE = join(testFolder(), 'emergency.ndjson')
-    // Longer than any pause: it is not the time-out that keeps a request from being sent.
+    // Longer than any pause, so that it is not the timeout that keeps a request from being sent.
     return startHeld(storeUrl, way, { UPSTREAM_TIMEOUT_MS: '30000', EMERGENCY_LOG_FILE, ...env }, clock)
   }
   const gateways = await Promise.all([start('hour-ahead.ts'), start()])
@@ -252,7 +255,7 @@ if (WHOLE) {
   })
 
   test('the same harness finds the duplicates of such gateways', { timeout: LONG_MS }, async () => {
-    // Long enough for the other gateway and the operator; the first pause mostly will do.
+    // Long enough for the other gateway and the operator; the first pause is usually enough.
     const report = await pauseUnderLoad(12, [12 * SECOND_MS, 15 * SECOND_MS], MISTAKEN)
     expect(report.duplicates).toBeGreaterThan(0)
   })

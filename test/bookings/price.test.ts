@@ -1,4 +1,4 @@
-/** Promise: a booking at another price than the quoted one says so, and stands (contract, section 12). */
+/** Promise: a booking at a price other than the quoted one says so, and stands (contract, section 12). */
 
 import { expect, test } from 'vitest'
 import { as, book, type Edge, named, openEdge, quote } from '../callers/tenants-gateway.ts'
@@ -7,7 +7,7 @@ import { get } from '../gateway.ts'
 const ACME = as('acme')
 const HEADER = 'transload-price'
 
-/** Has the next reply tell this price. */
+/** Puts this price into the next reply. */
 const price = ({ sandbox }: Edge, value: unknown, path: string) =>
   sandbox.fail({
     kind: 'change',

@@ -1,4 +1,6 @@
-/** Promise: what was booked is recorded before it is told, and else as soon as there is room; it is never forgotten (contract, section 7). */
+/**
+ * Promise: a booking is recorded before it is answered, or otherwise as soon as there is room, and never forgotten (contract, section 7).
+ */
 
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +23,7 @@ import {
 
 const emergencyLog = () => join(testFolder(), 'deep', 'emergency.ndjson')
 
-/** A gateway on a disk that is full as soon as a test says so. */
+/** A gateway on a disk that is full when a test says so. */
 async function openOnDisk() {
   const disk = { isFull: false }
   const inner = createMemoryStore()
@@ -126,7 +128,7 @@ test.each([
   await gateway.store.change(claim, { state, instance: 'operator', why: 'settled', shipment, reply })
   expectUnknown(await answer)
   expect((await claimOf(gateway)).state).toBe(state)
-  // Its names are kept, and a possible second shipment is told.
+  // Its names are kept, and a possible second shipment is reported.
   await beat(async () =>
     expect((await gateway.store.named('demo', claim.reference)).map((one) => one.id)).toEqual([id]),
   )
@@ -134,7 +136,7 @@ test.each([
   expect(told).toHaveLength(seconds)
 })
 
-/** A line as every version writes it, because gateways of several versions may share the file. */
+/** A line in the form of every version, because gateways of several versions may share the file. */
 const lineOf = (booking: string, id: string, tenant = 'demo') =>
   JSON.stringify({
     booking,

@@ -1,4 +1,4 @@
-/** Promise: what a restored store has forgotten is not booked twice (contract, section 7). */
+/** Promise: bookings that a restored store has forgotten are not made twice (contract, section 7). */
 
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,13 +14,13 @@ import { openSandbox, testFolder } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 /*
- * Backups under load, some of them killed, then the gateway is killed, and the last whole backup is restored: what was acknowledged
- * before it is in it, and what came after it is not booked again (test/store/backup.test.ts looks at the rows).
+ * Makes backups under load, some of which are killed, then kills the gateway and restores the last whole backup. It contains what was
+ * acknowledged before it, and what came after it is not booked again (test/store/backup.test.ts checks the rows).
  */
 
 const ROUNDS = size(2, 5)
 const CALLERS = 8
-/** Backups of one round; the first is killed at once, and perhaps others later. */
+/** The backups of one round; the first is killed at once, and perhaps others later. */
 const BACKUPS = 4
 const LONGEST_LIFE_MS = 900
 const LONG_MS = 300_000
@@ -36,7 +36,7 @@ test('nothing that a restored store has forgotten is booked twice', { timeout: L
 
   for (let round = 0; round < ROUNDS; round += 1) {
     const { url, child } = await startGatewayProcess({ storeUrl: path, serviceUrl: service.url, env })
-    /** Each with the shipment, and when the answer came. */
+    /** Each with the shipment and the time of the answer. */
     const acknowledged = new Map<string, { readonly id: string; readonly at: number }>()
     const stop = startCallers(CALLERS, async (name) => {
       const reference = `${name} of ${round}`
@@ -72,7 +72,7 @@ test('nothing that a restored store has forgotten is booked twice', { timeout: L
     await output(process.execPath, [...transload, 'trust'], { env: commandEnv })
   }
   expect(duplicates(service)).toBe(0)
-  // The rounds have shown something.
+  // Otherwise the rounds would show nothing.
   expect(counts.replayed).toBeGreaterThan(0)
   expect(counts.unknown).toBeGreaterThan(0)
   expect(counts.killedBackups).toBeGreaterThan(0)

@@ -1,4 +1,7 @@
-/** Promise: what a restored store may lack is not sent again, but unknown until an operator or the service says (contract, section 7). */
+/**
+ * Promise: bookings that a restored store may lack are not sent again, but stay unknown until an operator or the service decides (contract,
+ * section 7).
+ */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
@@ -54,7 +57,7 @@ test.each(['an event that came before its caller asked again', 'a service that f
       sandbox: { findsByReference },
       ...(findsByReference && { sweepEveryMs: 1_000 }),
     })
-    // Made as before the restore.
+    // Booked as before the restore.
     const id = expectBooked(await book(await startGateway({ serviceUrl: gateway.sandbox.url, env: OWN })))
     if (!findsByReference) await deliver(gateway, { ...EVENT, shipment_id: id })
     pass(MINUTE_MS)
@@ -117,7 +120,7 @@ test('a claim in doubt that the store kept although it failed is not freed: it w
   const gateway = await startGateway({ store: failing })
   expect(await book(gateway)).toMatchObject({ status: 503, json: { TransportationBooked: 'No' } })
   const { handle } = await claimOf(gateway)
-  // A heartbeat does all that there is to catch up with before the next one begins.
+  // A heartbeat catches up with everything before the next one begins.
   const next = renewals + 2
   await beat(() => expect(renewals).toBeGreaterThanOrEqual(next))
   expect(expectUnknown(await book(gateway))).toBe(handle)

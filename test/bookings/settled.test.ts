@@ -1,4 +1,7 @@
-/** Promise: only an unknown booking is settled, as one shipment that no other booking has, and it is answered as such (contract, section 7). */
+/**
+ * Promise: only an unknown booking is settled, as one shipment that no other booking has, and is answered accordingly (contract, section
+ * 7).
+ */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'

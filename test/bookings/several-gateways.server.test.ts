@@ -1,4 +1,4 @@
-/** Promise: gateways that share a PostgreSQL book each reference once, by its clock and by what it says now (contract, section 7). */
+/** Promise: gateways that share a PostgreSQL book each reference once, by its clock and its present content (contract, section 7). */
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -57,7 +57,7 @@ test('every reference is booked once, with many callers at once', { timeout: LON
   }
   await Promise.all(Array.from({ length: 8 }, lane))
   expect(creations(one)).toBe(REFERENCES)
-  // Both won some, or there was no race.
+  // Each won some, or there was no race.
   const winners = one.sandbox.requests.filter(isCreation).map(({ headers }) => headers['x-request-id'])
   const own = one.lines().filter(({ id }) => winners.includes(String(id))).length
   expect(Math.min(own, REFERENCES - own)).toBeGreaterThan(REFERENCES / 20)
@@ -97,7 +97,7 @@ test('the clock of a gateway that is an hour ahead decides nothing', { timeout: 
   // Less than an hour: by its own clock, the one ahead would forget a quote at once.
   const env = { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' }
   const { one, other: ahead, gateways } = await openTwo({ isAhead: true, env })
-  // A booking without a reference is made once, whichever is first.
+  // A booking without a reference is made once, whichever gateway is first.
   for (const order of [gateways, gateways.toReversed()]) {
     const ids: string[] = []
     for (const gateway of [...order, ...order]) {
@@ -105,7 +105,7 @@ test('the clock of a gateway that is an hour ahead decides nothing', { timeout: 
     }
     expect(new Set(ids).size).toBe(1)
   }
-  // A quote is remembered, and all is dated, by the store's clock.
+  // A quote is remembered, and everything dated, by the store's clock.
   await quote(one, 'W-1', { EquipmentType: 'ENCLOSED AUTO' })
   expectBooked(await book(ahead, { ReferenceNumber: 'W-1' }))
   expect(one.sandbox.requests.at(-1)?.body).toContain('"transport_type":"enclosed"')
@@ -123,7 +123,7 @@ test('while PostgreSQL is down, a cancellation under /v2/ waits for it', { timeo
   await server.stop()
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${id}`)).status).toBe(204)
   await server.start()
-  // The first booking that the store takes sees the cancellation, although no heartbeat has come since.
+  // The first booking that the store accepts sees the cancellation, although there has been no heartbeat since.
   await expect.poll(async () => (await book(gateway)).status, { timeout: 30_000 }).toBe(200)
   expect(expectBooked(await book(gateway), true)).not.toBe(id)
 })

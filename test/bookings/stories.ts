@@ -21,36 +21,36 @@ import type { Fault } from '../stand-in/stand-in.ts'
 import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
 
 /*
- * Stories over HTTP, in text files: `#` and a title, and a line for each step. A step is a verb with its words and, after `→`, what
- * it is answered.
+ * Stories over HTTP, in text files: `#` and a title, then a line for each step. A step is a verb with its words and, after `→`, the
+ * expected answer.
  *
- *   gateway NAME=v option=v own       the first step: settings of the gateway, options of the stand-in; `own`: the credential is its own
+ *   gateway NAME=v option=v own       the first step: settings of the gateway, options of the stand-in; `own`: it has its own credential
  *   quote|approve|book|read|update|cancel FIELD=v    a version-1 call: the documented example with other fields, or these fields; besides
  *                                     `idempotency-key`, and `secret` for another one of the client
  *   GET|POST|PUT|DELETE /v2/…         a version-2 call
- *   begin CALL, meanwhile CALL, end   a call that goes on: until the service has its request, or at once; `end` awaits the first one
+ *   begin CALL, meanwhile CALL, end   starts a call, and waits until the service has its request, or not at all; `end` awaits the first one
  *   dry-run CALL                      the dry run of a call
  *   other CALL                        a version-1 call at a second gateway on the same store
- *   store down|up                     the store fails for the first gateway, or does so no longer
+ *   store down|up                     the store fails for the first gateway, or works again
  *   event NAME $S                     an event of the service
- *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` are laid over the service's reply
+ *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` override the service's reply
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
  *   quoted $Q                         checks the id of the newest quote there
  *   set option=v                      changes options of the stand-in
  *   pass MS, doubt                    time passes at the store, whose clock stands still otherwise; it is in doubt from now on
  *   log {…}                           checks that a line of the log has these members
- *   live 1, made 2                    checks how many shipments stand there, and how many were ever made
+ *   live 1, made 2                    checks how many live shipments there are, and how many were ever made
  *   sent GET /v2/…, PUT /v2/…         checks all requests that reached the service since the last call began
  *   body place=v                      checks the body of the last of them
  *   claim $S state                    waits for the state of a shipment's booking
  *
- * An answer is a status; Yes, No or Unknown, where Yes comes with 200; "words of the message" or !"others"; `unsent`, where the
- * service got only reads; `unchanged`, where the reply of the fault was passed on; or name=v: a field, a header (with a dash), the
- * `id` or `number` of the shipment, the `key` of the booking. `$NAME` is learnt where it first stands, and is no other `$NAME`;
- * `$NAME-in-capitals` and `$NAME-escaped` are spellings of it.
+ * An answer is a status; Yes, No or Unknown, where Yes requires 200; "words of the message" or !"others"; `unsent`, if the
+ * service got only reads; `unchanged`, if the fault's reply was passed on; or name=v: a field, a header (with a dash), the
+ * `id` or `number` of the shipment, the `key` of the booking. `$NAME` gets its value at its first use, which differs from every other
+ * `$NAME`; `$NAME-in-capitals` and `$NAME-escaped` are spellings of it.
  *
- * A table at the end makes a story of each of its rows: `<name>` stands for the cell of that column. A line without words is none.
+ * A table at the end makes a story for each of its rows: `<name>` stands for the cell in that column. Lines without words are ignored.
  */
 
 /** A story. */
@@ -72,7 +72,7 @@ export function storiesIn(folder: string, file: string): readonly Story[] {
   })
 }
 
-/** A gateway, with the headers of its callers. */
+/** A gateway with the headers of its callers. */
 interface Place {
   readonly gateway: TestGateway
   readonly headers?: Readonly<Record<string, string>>
@@ -111,13 +111,13 @@ function failingWhile(isDown: () => boolean, inner: Store): Store {
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE']
 
-/** Makes the call of a step. */
+/** Makes the call in a step. */
 async function call(
   [verb = '', ...words]: readonly string[],
   { gateway, headers }: Place,
   prefix = '',
 ): Promise<Partial<WholeAnswer>> {
-  // A reply that breaks off is no answer.
+  // A reply that breaks off is not an answer.
   if (METHODS.includes(verb)) return ask(gateway, verb, words.join()).catch(() => ({}))
   const { secret, 'idempotency-key': key, ...sent } = fieldsOf(words)
   const ownHeaders = {
@@ -167,7 +167,7 @@ export async function play(
     ['VIN3', '5YJSA1E14HF000337'],
   ])
 
-  /** Compares a value, or learns one that is seen for the first time. */
+  /** Compares a value, or remembers one that appears for the first time. */
   function meet(expected: string, value: unknown, line: string): void {
     if (Object(value) === value) return void expect(value, line).toEqual(JSON.parse(expected))
     const text = String(value ?? '')

@@ -1,4 +1,4 @@
-/** Promise: one vehicle is booked once under one reference, however it is spelled (contract, section 7). */
+/** Promise: a vehicle is booked once under a reference, in any spelling (contract, section 7). */
 
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
@@ -12,8 +12,8 @@ import { ask, book, isCreation, ON_CREATION, testFolder } from './desk.ts'
 import { end, startGatewayProcess } from './gateway-process.ts'
 
 /*
- * Callers book two vehicles under each of a few references, with their VINs and without, in rounds: in each round they race, and a
- * shipment is canceled through a gateway or behind its back, or gets another VIN; replies get lost, and gateways are killed.
+ * Callers book two vehicles under each of a few references, with and without their VINs, in rounds. In each round they race, and a shipment
+ * is canceled through a gateway or directly at the service, or gets a new VIN; replies get lost, and gateways are killed.
  */
 
 const LONG_MS = 600_000
@@ -31,7 +31,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-/** Returns numbers from 0 up to 1 that a seed chooses. */
+/** Returns a generator of numbers from 0 to 1 for a seed. */
 function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -95,7 +95,7 @@ test.each(WHOLE ? ['embedded', 'PostgreSQL'] : ['PostgreSQL'])(
         if (trouble === 'cancel') {
           note(`cancel ${(await post(anyGateway(), '/deleteShipment.php', { shipment_id: id })).status}`)
         }
-        // Of a vehicle that was booked without its VIN, nobody told the first one.
+        // If a vehicle was booked without its VIN, nobody knows the first one.
         if (trouble === 'update' && standing.vehicles[0]?.vin === vins[0]) {
           const { status } = await post(anyGateway(), '/updateShipment.php', { shipment_id: id, VinNo: vins[1] })
           note(`update ${status}`)

@@ -1,4 +1,4 @@
-/** Promise: what the gateway remembers of callers takes a bounded part of the memory (contract, section 5). */
+/** Promise: the gateway's memory of callers is bounded (contract, section 5). */
 
 import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'

@@ -12,7 +12,7 @@ import { as, named, openEdge } from './tenants-gateway.ts'
 const { allowed, foreign, notAllowed, rebound, welcome } = headers
 const BODY = JSON.stringify(quoteExample)
 
-/** Sends a quote, or another request of a page, with these header lines besides those of its body. */
+/** Sends a quote, or another request from a page, with these header lines in addition to those of its body. */
 function ask(
   url: string,
   lines: readonly string[],
@@ -26,12 +26,12 @@ function ask(
   return send({ url }, `${filled}\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
 }
 
-/** The headers of a browser for a page of another site; after DNS rebinding, the page is the gateway's own to the browser. */
+/** A browser's headers for a page of another site. After DNS rebinding, the browser takes the page for the gateway's own. */
 const PAGES = Object.entries({ ...foreign, ...rebound })
 
 type Env = Readonly<Record<string, string>>
 
-/** Gateways that ask for no credential. */
+/** Gateways that require no credential. */
 const OPEN = {
   'a gateway with a credential for all callers': (env: Env = {}) => startGateway({ env: { ...OWN, ...env } }),
   'a gateway that knows its callers by their network': (env: Env = {}) =>
@@ -56,7 +56,7 @@ describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
       const { status, json } = await ask(url, lines)
       expect([what, status]).toEqual([what, 403])
       expect(json['Message']).toMatch(Object.hasOwn(rebound, what) ? /ALLOWED_HOSTS/ : /other sites.*ALLOWED_HOSTS/)
-      // Whatever the page does, and with a header that identifies no caller.
+      // Whatever the page does, even with a header that identifies no caller.
       for (const [method, target] of i === 0 ? ACTS : [ACTS[i % ACTS.length] ?? ACTS[0]]) {
         expect((await ask(url, lines, { method, target })).status, `${what} ${target}`).toBe(403)
       }

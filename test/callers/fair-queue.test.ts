@@ -1,4 +1,4 @@
-/** Promise: sources take turns, and strangers fill no queue that others wait in (contract, section 5). */
+/** Promise: sources take turns, and strangers cannot fill a queue that others wait in (contract, section 5). */
 
 import { expect, test } from 'vitest'
 import { createFairQueue, type Turn } from '../../src/edge/callers/turns.ts'

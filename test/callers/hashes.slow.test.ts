@@ -1,4 +1,4 @@
-/** Promise: a slow hash is made once, and not for strangers (contract, section 5). */
+/** Promise: a slow hash is computed once, and not for strangers (contract, section 5). */
 
 import { expect, test, vi } from 'vitest'
 import { matchesHash } from '../../src/edge/callers/hashes.ts'
@@ -6,13 +6,13 @@ import { basic } from '../gateway.ts'
 import { connectFrom } from '../strangers/sockets.ts'
 import { as, atOnce, named, openEdge, quote, slowHash, statuses } from './tenants-gateway.ts'
 
-/* How much a slow hash costs, in CPU time. A machine that others use may slow down one side, so each is tried again. */
+/* Measures the CPU time of a slow hash. Other programs may slow down one side, so each test is retried. */
 
 vi.setConfig({ testTimeout: 60_000 })
 const RETRY = { retry: 2 }
 const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
 
-/** The CPU time of one call, in milliseconds: a slow hash shows in it, even on a busy machine. */
+/** The CPU time of one call, in milliseconds. It shows a slow hash even on a busy machine. */
 async function costOf(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage()
   await work()
@@ -20,7 +20,7 @@ async function costOf(work: () => Promise<unknown>): Promise<number> {
   return (user + system) / 1000
 }
 
-/** The cost of a slow hash, in milliseconds: the least of three, because another program may slow down one of them. */
+/** The cost of a slow hash, in milliseconds: the minimum of three, because another program may slow down one of them. */
 async function costOfHash(): Promise<number> {
   const hash = slowHash('right')
   const costs: number[] = []
@@ -68,7 +68,7 @@ test(
       expect(cost).toBeGreaterThan(6 * slow)
     }
     expect(texts.size).toBe(1)
-    // The secret of the id whose hashes are tried instead is refused.
+    // The secret of the id whose hashes are checked instead is refused.
     expect((await quote(edge, { authorization: basic('nobody', 'old') })).status).toBe(401)
   },
 )

@@ -49,7 +49,7 @@ test('two hundred tenants at once, each for the first time, are each themselves'
   expect(edge.sandbox.requests.map(({ headers }) => headers.authorization).sort()).toEqual(names.map(atService).sort())
 })
 
-/** Guesses one after the other at one id, each time another secret; counts the statuses. */
+/** Guesses at one id, each time with another secret; counts the statuses. */
 async function guessAt(edge: Edge, count: number, headers = {}) {
   const answers = []
   for (let i = 0; i < count; i += 1) answers.push(await quote(edge, { ...guess(crypto.randomUUID()), ...headers }))
@@ -59,7 +59,7 @@ async function guessAt(edge: Edge, count: number, headers = {}) {
 test('ten wrong secrets a minute are checked; the minute begins with the first, and no other prolongs it', async () => {
   const { pass } = clocks()
   const edge = await openTwo()
-  /** A verified credential works on all the time. */
+  /** A verified credential keeps working. */
   const later = async (ms: number) => {
     pass(ms)
     expect((await quote(edge, as('acme'))).status).toBe(200)
@@ -98,7 +98,7 @@ test('guesses from one address lock out no other address', async () => {
 
 test('ids that are made up are no free guesses', async () => {
   const edge = await openTwo(PROXY)
-  // Many guesses at once are no way around the limit.
+  // Many guesses at once do not get around the limit.
   expect(statuses(await atOnce(40, (i) => quote(edge, guess(i))))).toEqual({ 401: 10, 429: 30 })
   const guesses = await atOnce(40, (i) => quote(edge, { ...guess(i, `id-${i}`), ...from('198.51.100.1') }))
   expect(statuses(guesses)).toEqual({ 401: 20, 429: 20 })
@@ -126,7 +126,7 @@ test('a new credential waits for at most a turn of each other source, and a veri
     return status
   })
   await queued.promise
-  // In the order of arrival the new one would be the last. Sources that sent wrong secrets come after it.
+  // By arrival, the new one would be last, but sources that sent wrong secrets come after it.
   for (const headers of [as('beta'), { ...as('acme'), ...from('192.0.2.1') }]) {
     expect((await quote(edge, headers)).status).toBe(200)
     expect(refused).toBeLessThan(36)

@@ -10,7 +10,7 @@ const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
 
 const WHATS = [...KINDS, 'dry run', 'pass through'] as const
-/** The operations of one tenant with numbers that the others use, too. */
+/** The operations of one tenant with numbers that the others also use. */
 const operation = fc.record({
   who: fc.constantFrom(...NAMES),
   what: fc.constantFrom(...WHATS),
@@ -19,7 +19,7 @@ const operation = fc.record({
 
 const OWNERS: Readonly<Record<string, Name>> = Object.fromEntries(NAMES.map((name) => [atService(name), name]))
 
-/** Runs an operation with data that name the tenant, and returns the tenant's answer. */
+/** Performs an operation with data that name the tenant, and returns the tenant's answer. */
 function act(edge: Edge, who: Name, what: (typeof WHATS)[number], number: string): Promise<WholeAnswer> {
   const own = { BillToName: `${who}-customer`, PickupName: `${who}-name`, BillToContact: `${who}-contact` }
   if (what === 'dry run') return post(edge, '/dry-run/updateShipment.php', { ReferenceNumber: number }, as(who))

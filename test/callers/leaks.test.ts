@@ -11,7 +11,7 @@ import { serve, transload } from './commands.ts'
 import rows from './leaks.json' with { type: 'json' }
 import { CALLS, cheapHash, folder, KINDS, seen, writeTenants } from './tenants-gateway.ts'
 
-/** Makes secrets, and finds them in any text, in each of the forms in which they are sent. */
+/** Makes secrets, and finds them in any text, in every form in which they are sent. */
 function canaries() {
   const all: string[] = []
   const forms = new Map<string, string>()
@@ -43,7 +43,7 @@ interface Row {
   readonly body?: string | object
 }
 
-/** Makes calls of every kind, about data of a person, and returns the answers with bodies and headers. */
+/** Makes calls of every kind with personal data, and returns the answers with bodies and headers. */
 async function everyPath(gateway: { readonly url: string }, authorization: string, next: Next, person: Next) {
   const name = person('number')
   const fields = { PickupName: person('name'), BillToEmailAddress: person('mail'), Unknown: person('field') }
@@ -70,7 +70,7 @@ test('secrets, through every path, are found nowhere, and no data of people in t
   const place = folder()
   const failures = [200, 200, 200, 500, 503, 404, 429, 302, 403]
   let requests = 0
-  // A service that fails in every way, repeats requests in its replies, and gives tokens that are secrets, too.
+  // A service that fails in every way, repeats requests in its replies, and issues tokens, which are secrets, too.
   const service = await openService((incoming, outgoing) => {
     const { authorization = '' } = incoming.headers
     incoming.resume().on('end', () => {

@@ -1,4 +1,4 @@
-/** Promise: tenants are added, and rotated, with secrets that the gateway makes (contract, section 5). */
+/** Promise: tenants are added and rotated with secrets that the gateway makes (contract, section 5). */
 
 import { existsSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ test('a tenant is added, rotated and removed, and its secrets work', async () =>
   expect(acme).toMatchObject({ code: 0, err: '' })
   expect(statSync(file).mode & 0o777).toBe(0o600)
   expect(readFileSync(file, 'utf8')).not.toContain(acme.secret)
-  // What people wrote stays: order, and keys of other tenants.
+  // The order and the keys of other tenants stay as people wrote them.
   const written = content()
   writeFileSync(file, JSON.stringify({ ...written, tenants: [{ ...written.tenants[0], error_status: 'ok' }] }, null, 4))
   const other = await add('other')

@@ -1,4 +1,4 @@
-/** Promise: each mode asks for the credential that it needs, and sends the right one on (contract, section 5). */
+/** Promise: each mode requires the credential that it needs, and forwards the right one (contract, section 5). */
 
 import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
@@ -28,7 +28,7 @@ const TOKEN = { authorization: 'Bearer own' }
 
 const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 
-/** Asks for a quote without any `Authorization`, which fetch and the gateway always send. */
+/** Asks for a quote without an `Authorization` header, which the helpers of the tests always send. */
 const bare = async (url: string, headers = {}) =>
   (await callFrom(url, { path: '/getShippingQuote.php', headers, body: TRIP })).status
 
@@ -65,7 +65,7 @@ async function expectRefused(gateway: TestGateway, useless: Useless): Promise<vo
   expect(gateway.sandbox.requests).toEqual([])
 }
 
-/** Others may skip characters outside the alphabet, or unused bits, and read another client. */
+/** Other decoders may skip characters outside the alphabet or unused bits, and read another client. */
 const UNREADABLE: Useless = noCredential.map(({ authorization, says }) => ({
   authorization: authorization.replace(/\{(.*)\}/, (_, text) => encoded(text)),
   says,
@@ -77,7 +77,7 @@ describe('in client mode', () => {
     const authorization = `bAsIC  ${encoded('acme co:päss:wörd')}`
     expect(await callAll(gateway, authorization)).toEqual(ALL_WELL)
     expect(new Set(sentOn(gateway))).toEqual(new Set([authorization]))
-    // An empty secret is the business of the service.
+    // The service decides about an empty secret.
     expect((await quote(gateway, { authorization: basic('open', '') })).status).toBe(200)
   })
 
@@ -244,7 +244,7 @@ describe('in tenants mode', () => {
     expect([passed.status, passed.headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^[45]$/)])
     pass(5_000)
     expect(await called('acme', 2)).toEqual({ 200: 1, 429: 1 })
-    // Those of a second at once, and not more, however long there were none.
+    // The calls of one second at once, but not more, however long there were none.
     expect((await called('beta', 20))[429]).toBeGreaterThan(5)
     pass(60_000)
     expect((await called('beta', 20))[429]).toBeGreaterThan(5)

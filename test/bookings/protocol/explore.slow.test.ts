@@ -1,4 +1,4 @@
-/** Promise: no order of steps of the protocol breaks what must hold, in depth; planted mistakes are found (contract, section 7). */
+/** Promise: no order of the protocol's steps breaks an invariant, and planted mistakes are found (contract, section 7). */
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -11,8 +11,8 @@ import { MISTAKES } from './mistakes.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 /*
- * The code that books, settles, heals and starts is explored: every order of the steps of two gateways, their callers, the
- * service, the clock, an operator and an event, to a depth. `npm run test:whole` goes deepest, and takes minutes and gigabytes.
+ * Explores the code that books, settles, heals and starts: every order of the steps of two gateways, their callers, the service, the clock,
+ * an operator and an event, up to a depth. `npm run test:whole` goes deepest, and takes minutes and gigabytes.
  */
 
 const HOUR_MS = 3_600_000

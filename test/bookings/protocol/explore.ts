@@ -12,10 +12,7 @@ interface Way {
   readonly before: Way | undefined
 }
 
-/**
- * Explores every order of everything that may happen, breadth first, up to a depth or to the first violation, of all invariants or of
- * one.
- */
+/** Explores every order of events, breadth first, up to a depth or to the first violation of any invariant or of one. */
 export async function explore(scenario: Scenario, depth: number, only?: Invariant) {
   const steps = new Set<string>()
   const answers = new Set<string>()
@@ -27,7 +24,7 @@ export async function explore(scenario: Scenario, depth: number, only?: Invarian
     onStep: (entry: AuditEntry) => void steps.add(stepOf(entry)),
     onAnswer: ({ word, of }: CallAnswer) => void answers.add(word.startsWith('Yes') ? word : `${word}: ${of}`),
   })
-  // A digest of 128 bits instead of the text: it takes less memory, and two texts never share one in practice.
+  // A digest of 128 bits takes less memory than the text, and two texts never share one in practice.
   const known = new Set([digest(first)])
   let layer: (readonly [World, Way | undefined])[] = [[first, undefined]]
   /** The number of new states at each depth. */

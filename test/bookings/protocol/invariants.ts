@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../../src/outside/store/store.ts'
 import type { CallAnswer } from './programs.ts'
 import { isMadePerhaps, type World } from './world.ts'
 
-/** Everything that must hold, by its name. */
+/** Everything that must hold, by name. */
 export const INVARIANTS = {
   'one shipment': 'a key has one shipment that is not canceled, unless an operator said wrongly that there was none',
   'late replays look': 'a late replay says Yes again only after a look at the shipment',

@@ -5,7 +5,7 @@ import { type Exchange, type Operation, type Result, runOn } from './replay.ts'
 import type { createTables } from './table.ts'
 import { isMadePerhaps, type Progress, type Request, textOf, type World } from './world.ts'
 
-/** Learns what happens in an exploration. */
+/** Observes an exploration. */
 export interface Witness {
   readonly report: Report
   readonly onAnswer: (answer: CallAnswer) => void
@@ -13,8 +13,8 @@ export interface Witness {
 }
 
 /**
- * Operations that are taken together with the step before them: names, which decide nothing, and reads after the claim was
- * read, whose version the change that follows them compares.
+ * Operations that are combined with the step before them: those on names, which decide nothing, and reads after the claim was read, because
+ * the change that follows compares the claim's version.
  */
 const TOGETHER: ReadonlySet<string> = new Set([
   'named',
@@ -27,7 +27,7 @@ const TOGETHER: ReadonlySet<string> = new Set([
   'read',
 ])
 
-/** How an operation of the store goes. */
+/** The outcome of a store operation. */
 export type StoreEnd = 'done' | 'fails' | 'fails after it was done'
 
 /** A job that ran on, with its exchanges since then, and what it returned if it ended. */
@@ -41,7 +41,7 @@ interface JobProgress {
 export function createJobs(tables: ReturnType<typeof createTables>, { report, onAnswer, onStep }: Witness) {
   const resumed = new Map<string, JobProgress[]>()
   const progresses = new Map<string, Progress>()
-  /** A call that waits knows nothing of the claims that it has seen before. */
+  /** A waiting call keeps nothing from the claims that it has seen before. */
   const waiting = new Map<Job, Progress>()
 
   function interned(key: string, progress: Omit<Progress, 'id'>): Progress {
@@ -90,7 +90,7 @@ export function createJobs(tables: ReturnType<typeof createTables>, { report, on
     return { progress, exchanges }
   }
 
-  /** Does what a job waits for in the store or at the service. */
+  /** Performs the operation that a job waits for, in the store or at the service. */
   async function perform(world: World, place: string, end: StoreEnd): Promise<World> {
     const { name, args } = operationAt(world, place)
     if (name === 'read') return resume(world, place, { value: shownBy(world, String(args[0])) })
@@ -152,7 +152,7 @@ export function withoutOld(world: World): World {
   return world.requests.every(isNeeded) ? world : { ...world, requests: world.requests.filter(isNeeded) }
 }
 
-/** Tells if an operator's word about the claim is wrong: it was or may be booked, or as another shipment. */
+/** Reports whether an operator's statement about the claim is wrong: it was or may be booked, or as another shipment. */
 function isWrong(before: World, why: string, shipment: string): boolean {
   const handle = before.table.row?.handle ?? ''
   if (why === 'settled: not booked') return isMadePerhaps(before, handle)
@@ -166,7 +166,7 @@ function shownBy({ shipments }: World, path: string) {
   return { id: found?.id, external_id: REFERENCE, vehicles: [{ vin: VIN }], status }
 }
 
-/** Tells if a job would see the same now. */
+/** Reports whether a job would see the same now. */
 function isSeenIn(world: World, exchanges: readonly Exchange[]): boolean {
   let now = world
   return exchanges.every((exchange) => {

@@ -3,8 +3,8 @@ import { MISTAKES, mistaken } from './mistakes.ts'
 import { SCENARIOS } from './scenarios.ts'
 
 /*
- * Explores the code with each of the mistakes, and prints a line of JSON for each. Its argument is the depth. Every module that is
- * imported with `?mistake=` and a name has that mistake, and so has all that such a module imports.
+ * Explores the code with each of the mistakes, and prints a line of JSON for each. Its argument is the depth. A module that is imported
+ * with `?mistake=` and a name has that mistake, and so does everything that it imports.
  */
 
 const queryIn = (url = '') => (url.includes('?mistake=') ? url.slice(url.indexOf('?')) : '')

@@ -13,7 +13,7 @@ export const MISTAKES: readonly Mistake[] = Object.entries(
   JSON.parse(readFileSync(join(import.meta.dirname, 'mistakes.json'), 'utf8')),
 )
 
-/** Returns the source of a module, with a mistake if that is in its file. */
+/** Returns the source of a module, with the mistake if it belongs to this file. */
 export function mistaken(name: string, url: string, source: string): string {
   const [, place] = MISTAKES.find(([one]) => one === name) ?? []
   if (!place) throw new Error(`There is no mistake ${name}.`)

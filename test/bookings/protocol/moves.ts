@@ -9,7 +9,7 @@ import { type Gateway, inGateway, type Progress, type Request, type World } from
 /** One thing that may happen next. */
 export interface Move {
   readonly label: string
-  /** Returns the world after it. */
+  /** Returns the world after the move. */
   readonly go: () => Promise<World> | World
 }
 
@@ -164,7 +164,7 @@ export async function createMoves({ calls, budget }: Scenario, witness: Witness)
 
 const instanceName = (gateway: number, start: number): string => `gateway-${gateway}-${start}`
 
-/** Tells if a claim is under way whose gateway has not renewed its lease now. */
+/** Reports whether the gateway of a claim in progress has not renewed its lease now. */
 function isAbandoned({ table: { row, renewals }, time }: World): boolean {
   return row?.state === 'sending' && renewals[row.instance] !== time
 }
@@ -187,7 +187,7 @@ function withRequest(world: World, changed: Request): World {
   })
 }
 
-/** Returns the ways in which an operation that is none of the store ends; undefined for the others. */
+/** Returns the possible results of an operation outside the store; undefined for store operations. */
 function resultsOf(world: World, name: string, [handle]: readonly unknown[]): readonly unknown[] | undefined {
   if (name === 'connect') return ['connected', 'unreachable']
   if (name === 'wait') return ['look again', 'late']

@@ -28,7 +28,7 @@ export const TENANT = 'demo'
 export const REFERENCE = 'R-1'
 export const VIN = '1HGCM82633A004352'
 
-/** Something that runs in a gateway, or beside it. */
+/** Something that runs in or beside a gateway. */
 export type Job =
   /** A call that books; its handle is unique. */
   | {
@@ -46,7 +46,7 @@ export type Job =
   | { readonly kind: 'settle'; readonly shipment: string }
   | { readonly kind: 'settle as not booked' | 'reopen' }
 
-/** The answer that a call got, by the word that old callers read. */
+/** The answer to a call, as the word that old callers read. */
 export interface CallAnswer {
   readonly word: 'Yes' | 'Yes again' | 'No' | 'Unknown'
   /** The shipment, or the code of the error. */
@@ -77,7 +77,7 @@ export function programOf(job: Job): Program {
     case 'canceled':
       return (ports) => recordOf(job.instance, ports).freeLater(TENANT, [job.shipment], async () => true)
     case 'event':
-      // The queue of events logs a failure, and tries again.
+      // The event queue logs a failure and tries again.
       return (ports) => lookAt(job.shipment, job.instance, ports).catch(() => undefined)
     case 'settle':
       return (ports) =>
@@ -153,7 +153,7 @@ async function bookOnce(bookings: Bookings, booking: Booking, handle: string, po
   return bookings.made(claimed, made)
 }
 
-/** Sends a booking as the service's client does: it looks at the claim once the connection stands. */
+/** Sends a booking as the client of the service does, which looks at the claim once the connection is open. */
 async function send(handle: string, isHeld: IsHeld, ports: Ports): Promise<MadeBooking> {
   if ((await ports.ask('connect')) !== 'connected') throw new NoReply('unsent')
   if (!isHeld()) throw new NoReply('withdrawn')
@@ -236,19 +236,19 @@ async function lookAt(name: string, instance: string, ports: Ports): Promise<voi
     onHealed: () => {},
   })
   const event = { name, how: 'webhook', mayBeCanceled: false, failures: 0 } as const
-  // The service of the exploration looks at no account.
+  // The service of the exploration ignores the account.
   const own = { account: {} as Account, profile: commonProfile({ config, settings }) }
   await proving.lookAt(event, TENANT, own, await proving.unknownBookings(TENANT))
 }
 
-/** Settles or reopens as the commands do: with the booking as a list shows it. */
+/** Settles or reopens as the commands do, with the booking from a list. */
 async function operate(ports: Ports, act: (claim: Claim, deps: SettlementRooms) => Promise<unknown>) {
   const store = storeOf(ports)
   const claim = currentOf(await store.listClaims({ tenant: TENANT }))
   if (claim) await act(claim, { store, catalog, settings, instance: 'operator' })
 }
 
-/** The operations of the store that the protocol uses, each asked of the world: those that change nothing, and the others. */
+/** The store operations that the protocol uses, each asked of the world: those that change nothing, and the others. */
 const READS = [
   'named',
   'shipment',
@@ -263,19 +263,19 @@ const WRITES = ['put', 'unlink', 'claim', 'change', 'renewLease', 'endLease', 'o
 
 export type StoreOperation = (typeof READS | typeof WRITES)[number]
 
-/** Tells if an operation changes nothing. */
+/** Reports whether an operation changes nothing. */
 export const isRead = (name: string): boolean => READS.some((read) => read === name)
 
 /**
- * Returns a store that asks the world. Its locks lock nothing: the lock of a process that is paused for long enough is free
- * for others, so claims must not need it.
+ * Returns a store that asks the world. Its locks have no effect: others can take the lock of a process that is paused for long enough, so
+ * claims must not need it.
  */
 function storeOf(ports: Ports): Store {
   const names = [...READS, ...WRITES, 'eventsOfShipment']
   const asked = names.map((name) => [name, (...args: unknown[]) => ports.ask(name, ...args)])
   return {
     engine: 'sqlite',
-    // Later than every booking: a call alone says if it is late.
+    // Later than every booking, so that only a call decides whether it is late.
     now: () => Number.MAX_SAFE_INTEGER,
     exclusive: (_key: string, _waitMs: number, work: (isHeld: () => boolean) => unknown) => work(() => true),
     ...Object.fromEntries(asked),
@@ -283,8 +283,7 @@ function storeOf(ports: Ports): Store {
 }
 
 /**
- * The backlog of the process, as it is in this part of the run. A write is a function of the run that added it, so a later run makes
- * it again, by its key.
+ * The process's backlog in this part of the run. A write is a function of the run that added it, so a later run makes it again by its key.
  */
 function backlogOf(instance: string, ports: Ports, write: (key: string) => Promise<void>): Backlog {
   type Backlogged = World['gateways'][number]['backlog']

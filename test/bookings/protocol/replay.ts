@@ -3,8 +3,8 @@ import { StoreDown } from '../../../src/outside/store/store.ts'
 import type { World } from './world.ts'
 
 /*
- * Runs asynchronous code one operation at a time. The state of such code is its history: what its operations returned, and
- * what it saw of its process. To go on from a history, the code runs again from its start and gets the same answers.
+ * Runs asynchronous code one operation at a time. The state of such code is its history: what its operations returned, and what it saw of
+ * its process. To continue from a history, the code runs again from the start and gets the same answers.
  */
 
 /** An operation that the code waits for. */
@@ -16,7 +16,7 @@ export interface Operation {
 /** The result of an operation; a failure is an error of the store with this message. */
 export type Result = { readonly value: unknown } | { readonly failure: string }
 
-/** One thing that passed between the code and its process: it saw a value, or changed something. */
+/** One exchange between the code and its process: it saw a value or changed something. */
 export type Exchange =
   | { readonly look: (world: World) => unknown; readonly value: unknown }
   | { readonly effect: (world: World) => World }
@@ -31,7 +31,7 @@ export interface Part {
 
 /** Connects code with its process and with the world. */
 export interface Ports {
-  /** Asks the world for something; resolves when the explorer chooses so. */
+  /** Asks the world for something; resolves when the explorer decides. */
   ask: (name: string, ...args: unknown[]) => Promise<unknown>
   /** Reads something of the process. */
   see: <T>(look: (world: World) => T) => T
@@ -42,7 +42,7 @@ export interface Ports {
 /** A program under exploration; it handles its own errors. */
 export type Program = (ports: Ports) => Promise<unknown>
 
-/** Runs a program with a history, and on to its next operation, with the result of the operation that it waits for. */
+/** Runs a program through a history and the result of the operation that it waits for, up to its next operation. */
 export async function runOn(
   program: Program,
   before: readonly Part[],
@@ -108,7 +108,7 @@ export async function runOn(
       broken ??= error
     },
   )
-  // All that the code can do without an operation is done in microtasks.
+  // Microtasks do everything that the code can do without an operation.
   await setImmediate()
   if (broken) throw broken
   if (!operation && !ended) throw new Error('The code waits for something that the explorer does not control.')

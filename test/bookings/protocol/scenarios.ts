@@ -1,4 +1,4 @@
-/** How much of each kind of trouble may happen in one history. */
+/** The limit for each kind of trouble in one history. */
 const NOTHING = {
   /** Steps of the clock. */
   ticks: 0,
@@ -26,26 +26,26 @@ interface BookingCall {
   readonly name: string
   readonly gateway: number
   readonly body: string
-  /** The call that is over before. */
+  /** The call that must end first. */
   readonly after?: string
-  /** True if it comes so late that a replay looks first. */
+  /** True if it is so late that a replay looks at the shipment first. */
   readonly isLate?: boolean
   readonly isWithoutVin?: boolean
 }
 
-/** The calls that book: two callers with one body, one of them twice and late, one with another body, and one without the VIN. */
+/** The calls that book: two callers with one body, one of them twice and late, one with a different body, and one without the VIN. */
 export const CALLS = [
   { name: 'A', gateway: 0, body: 'one' },
   { name: 'B', gateway: 1, body: 'one' },
   { name: 'C', gateway: 0, body: 'another' },
-  /** A again, by the other gateway. */
+  /** A again, through the other gateway. */
   { name: 'D', gateway: 1, body: 'one', after: 'A' },
   { name: 'L', gateway: 1, body: 'one', after: 'A', isLate: true },
   { name: 'M', gateway: 0, body: 'one', after: 'A', isLate: true },
   { name: 'W', gateway: 1, body: 'without', isWithoutVin: true },
 ] as const satisfies readonly BookingCall[]
 
-/** The calls of an exploration, how much trouble it allows, and how deep it goes: as a sample, and whole. */
+/** The calls of an exploration, its limits of trouble, and its depth, as a sample and whole. */
 export interface Scenario {
   readonly calls: readonly (typeof CALLS)[number]['name'][]
   readonly budget: Budget
@@ -80,7 +80,7 @@ export const SCENARIOS = {
     sample: 8,
     whole: 14,
   },
-  /** A gateway is paused for longer than its lease and goes on. */
+  /** A gateway is paused for longer than its lease, then continues. */
   pauses: { calls: ['A', 'B'], budget: { ...NOTHING, ticks: 3, settlements: 1 }, sample: 6, whole: 12 },
   /** A gateway dies at any step and starts again. */
   crashes: {
@@ -89,7 +89,7 @@ export const SCENARIOS = {
     sample: 9,
     whole: 60,
   },
-  /** An operator, an event and a cancellation change what has an outcome. */
+  /** An operator, an event and a cancellation change a booking that has an outcome. */
   settlements: {
     calls: ['A', 'B'],
     budget: { ...NOTHING, settlements: 2, reopenings: 1, events: 1, cancellations: 1 },

@@ -5,15 +5,15 @@ import type { Result } from './replay.ts'
 import { textOf } from './world.ts'
 
 /*
- * The store in the state of the exploration: the real one in memory, which is made again from its writes where it is needed.
+ * The store in a state of the exploration: the real one in memory, which is rebuilt from its writes when it is needed.
  */
 
-/** A state of the store, equal for all ways to it. */
+/** A state of the store, the same for all ways to it. */
 export interface Table {
   readonly id: number
   /** The one claim that is not free, because all bookings are of one vehicle, with its VIN or without. */
   readonly row: Claim | undefined
-  /** Why an operator, or a gateway that healed it, made the last change; empty for any other change. */
+  /** The reason for the last change if an operator made it or a gateway healed the booking; otherwise empty. */
   readonly settledWhy: string
   /** When each instance renewed its lease, in milliseconds. */
   readonly renewals: Readonly<Record<string, number>>
@@ -51,7 +51,7 @@ export function createTables() {
     const key = `${before.id}|${time}|${name}|${textOf(args)}`
     const found = performed.get(key)
     if (found) return found
-    // Every claim is later than all that was before it, as in a real clock; nothing else is compared.
+    // Every claim is later than everything before it, as with a real clock; nothing else is compared.
     const wall = (before.row?.createdAt ?? 0) + (name === 'claim' ? 1 : 0)
     const clock = { time: 0, wall: 0 }
     const store = createMemoryStore({ now: () => clock.wall, monotonicNow: () => clock.time })
@@ -69,7 +69,7 @@ export function createTables() {
       (error: unknown) => ({ failure: String(error) }),
     )
     const { audits } = await trailOf(store)
-    // A new claim has one entry, whatever its handle has done on this way to the state.
+    // A new claim has one entry, whatever happened to its handle on this way to the state.
     const entries = [...audits].flatMap(([handle, audit]) => audit.slice(earlier.audits.get(handle)?.length ?? -1))
     const table = isRead(name) ? before : await stateOf(store, before, write)
     const done = { table, result, entries }
@@ -78,8 +78,8 @@ export function createTables() {
   }
 
   /**
-   * Two ways lead to one state if nothing can tell them apart: the trail is read for its last reason alone, an owner counts
-   * while a claim is under way, and nothing reads an answer but a replay, for its shipment.
+   * Two ways lead to one state if nothing can distinguish them: only the trail's last reason is read, an owner matters only while a claim
+   * is in progress, and only a replay reads an answer, for its shipment.
    */
   async function stateOf(store: Store, before: Table, write: Write): Promise<Table> {
     const { rows, row, audits } = await trailOf(store)
@@ -102,7 +102,7 @@ export function createTables() {
   return { empty, perform }
 }
 
-/** Returns the claim that is not free; else the newest, which nothing but a claim or a reopening changes. */
+/** Returns the claim that is not free; otherwise the newest, which only a claim or a reopening changes. */
 export function currentOf(claims: readonly Claim[]): Claim | undefined {
   const held = claims.find(({ state }) => state !== 'freed' && state !== 'refused')
   return held ?? claims.toSorted((one, other) => one.createdAt - other.createdAt).at(-1)

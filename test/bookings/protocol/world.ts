@@ -5,7 +5,7 @@ import type { Operation, Part } from './replay.ts'
 import type { Budget } from './scenarios.ts'
 import type { Table } from './table.ts'
 
-/** A request that has left a gateway, and what the service did: nothing yet, refuse, or make a shipment; it may answer before, with 202. */
+/** A request that has left a gateway, and the service's action: nothing yet, a refusal, or a shipment; it may answer 202 before. */
 export interface Request {
   readonly handle: string
   readonly done: 'nothing' | 'refused' | { readonly made: string }
@@ -19,7 +19,7 @@ export interface Gateway {
   readonly backlog: readonly (readonly [key: string, work: LateWork])[]
 }
 
-/** The state of a job, equal for all histories with the same answers. */
+/** The state of a job, the same for all histories with the same answers. */
 export interface Progress {
   readonly id: number
   readonly job: Job
@@ -41,17 +41,17 @@ export interface World {
   readonly gateways: readonly Gateway[]
   /** The running jobs, by place: the name of a call, or the kind of a job and its gateway. */
   readonly jobs: Readonly<Record<string, Progress>>
-  /** The calls that were made, and those that got an answer or died with their gateway. */
+  /** The calls that have begun, and those that got an answer or died with their gateway. */
   readonly begun: readonly string[]
   readonly over: readonly string[]
-  /** The shipments that the store has ever had as booked. */
+  /** The shipments that the store has ever recorded as booked. */
   readonly recorded: readonly string[]
-  /** How often an operator said `not booked` of what is booked or still may be. */
+  /** How often an operator said `not booked` about something that is or may be booked. */
   readonly mistakes: number
   readonly left: Budget
 }
 
-/** Returns text that is equal for equal worlds. */
+/** Returns the same text for equal worlds. */
 export function keyOf({ time, table, mistakes, jobs, gateways, ...others }: World): string {
   const places = Object.entries(jobs).map(([place, { id }]) => `${place} ${id}`)
   const texts = [...Object.values(others), ...gateways].map(textOf)
@@ -60,7 +60,7 @@ export function keyOf({ time, table, mistakes, jobs, gateways, ...others }: Worl
 
 const texts = new WeakMap<object, string>()
 
-/** Returns a value as JSON; an object's is written once. */
+/** Returns a value as JSON; that of an object is cached. */
 export function textOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value)
   const found = texts.get(value)
@@ -70,7 +70,7 @@ export function textOf(value: unknown): string {
   return text
 }
 
-/** Returns the change of one gateway, if it runs. */
+/** Returns the world after a change to one gateway, if it runs. */
 export const inGateway =
   (instance: string, change: (gateway: Gateway) => Gateway) =>
   (world: World): World => ({
@@ -78,7 +78,7 @@ export const inGateway =
     gateways: world.gateways.map((gateway) => (gateway.instance === instance ? change(gateway) : gateway)),
   })
 
-/** Tells if a request may still make a shipment, or has made one that is not canceled. */
+/** Reports whether a request may still make a shipment, or has made one that is not canceled. */
 export function isMadePerhaps({ requests, shipments }: World, handle: string): boolean {
   const isOpen = requests.some((request) => request.handle === handle && request.done === 'nothing')
   return isOpen || shipments.some((shipment) => shipment.handle === handle && shipment.isLive)
