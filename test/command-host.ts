@@ -1,12 +1,12 @@
 /*
- * Runs command lines one after the other in this process, which saves a start for each: with the folder, the environment and
- * the input of each, and streams of its own.
+ * Runs command lines one after the other in this process, which saves a start for each. Each has its own folder, environment, input and
+ * streams.
  */
 import { Readable, Writable } from 'node:stream'
 import { run } from '../src/operator/cli.ts'
 import type { CommandEnd, CommandLine } from './command.ts'
 
-// Every run adds its own.
+// Every run adds its own listeners.
 process.setMaxListeners(0)
 process.on('disconnect', () => process.exit())
 
@@ -28,7 +28,7 @@ process.on('message', async ({ words, cwd, env, input, isMerged }: CommandLine) 
   report?.(await run(words))
 })
 
-/** Lets a stream of the process write into memory, and returns what reads it. */
+/** Redirects a stream of the process to memory, and returns the function that reads it. */
 function collect(name: 'stdout' | 'stderr'): () => string {
   const chunks: Buffer[] = []
   const write = (chunk: Buffer, _: string, done: () => void) => {

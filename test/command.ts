@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest'
 /** The root of the repository. */
 export const ROOT = join(import.meta.dirname, '..')
 
-/** The program of the gateway: the built one where `test/built.ts` has built it, since it starts in half the time. */
+/** The gateway's program: the one that `test/built.ts` has built, if any, because it starts in half the time. */
 export const PROGRAM = process.env['TRANSLOAD_PROGRAM'] ?? join(ROOT, 'src/main.ts')
 
 /** The end of a command, and its output. */
@@ -33,7 +33,7 @@ export interface CommandOptions {
 export interface Running {
   /** The id of the process, for a signal to it alone. */
   readonly pid: number
-  /** Resolves with the output once the pattern occurs in it; rejects if the command ends before. */
+  /** Resolves with the output when it matches the pattern; rejects if the command ends before. */
   readonly says: (pattern: RegExp) => Promise<string>
   /** Signals the command and its descendants, like Ctrl-C in a terminal. */
   readonly signal: (signal: NodeJS.Signals) => void
@@ -41,8 +41,8 @@ export interface Running {
 }
 
 /**
- * Runs a command to its end; throws an error that names the program if it is not installed. Commands of the gateway that need
- * no process of their own share one.
+ * Runs a command to its end; throws an error that names the program if it is not installed. Gateway commands that need no separate process
+ * share one.
  */
 export function run(program: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
   const [script = '', ...words] = args
@@ -50,19 +50,19 @@ export function run(program: string, args: readonly string[], options: CommandOp
   return isShared && !OF_THEIR_OWN.has(words[0]) ? runShared(words, options) : runAlone(program, args, options)
 }
 
-/** Runs a command to its end in a process of its own. */
+/** Runs a command to its end in a separate process. */
 export function runAlone(program: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandEnd> {
   return launch(program, args, options).ended
 }
 
 const PROGRAMS: ReadonlySet<string> = new Set([PROGRAM, join(ROOT, 'src/main.ts'), join(ROOT, 'bin/transload.js')])
-/** They run on, or read the file of standard input. */
+/** They keep running, or read standard input as a file. */
 const OF_THEIR_OWN: ReadonlySet<string | undefined> = new Set([undefined, 'serve', 'demo', 'translate'])
 
 /** A command line for a process that runs several. */
 export interface CommandLine extends Required<Pick<CommandOptions, 'cwd' | 'env' | 'input'>> {
   readonly words: readonly string[]
-  /** True if standard error goes where standard output goes. */
+  /** True if standard error goes to standard output. */
   readonly isMerged: boolean
 }
 
@@ -94,7 +94,7 @@ function startHost(): ChildProcess {
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
-  // It ends with the tests.
+  // It ends when the tests end.
   host.unref()
   host.channel?.unref()
   return host
@@ -118,7 +118,7 @@ export function start(program: string, args: readonly string[], options: Command
 }
 
 function launch(program: string, args: readonly string[], { env = cleanEnv(), input, ...options }: CommandOptions) {
-  // A new process group: a signal reaches its descendants, not the tests.
+  // In a new process group, a signal reaches its descendants but not the tests.
   const child = spawn(program, args, {
     ...options,
     env: { ...COMPILED_ONCE, ...env },
@@ -154,7 +154,7 @@ function launch(program: string, args: readonly string[], { env = cleanEnv(), in
     })
   })
   return {
-    // There is none if the program is not installed; then it has ended already.
+    // There is none if the program is not installed; then it has already ended.
     pid: child.pid ?? 0,
     ended,
     signal: (signal: NodeJS.Signals) => (over ? undefined : signalGroup(child, signal)),
@@ -182,7 +182,7 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Variables that npm and vitest set for the commands that they start, and a terminal does not. */
+/** Variables that npm and vitest, but not a terminal, set for the commands that they start. */
 const FROM_THE_TESTS =
   /^(npm_(lifecycle|package|execpath|node_execpath|command|config_(local_prefix|loglevel|allow_scripts))|(NODE|NODE_ENV|INIT_CWD|CI|TEST|DEV|PROD|MODE|BASE_URL|COLOR|FORCE_COLOR|NO_COLOR)$|VITE|TRANSLOAD_)/
 
@@ -192,13 +192,13 @@ export const COMPILED_ONCE = { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CAC
 /** Returns the environment of a terminal: without the variables of npm and vitest, and without the packages' runtime. */
 export function cleanEnv(more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !FROM_THE_TESTS.test(name))
-  // The servers of the tests are on this machine: no proxy.
+  // The servers of the tests are on this machine, so they need no proxy.
   const direct = [process.env['no_proxy'] ?? process.env['NO_PROXY'] ?? [], '127.0.0.1'].flat().join(',')
   const always = { PATH: personalPath().join(delimiter), no_proxy: direct, NO_PROXY: direct }
   return { ...Object.fromEntries(kept), ...always, ...more }
 }
 
-/** Returns a `PATH` on which `node` is the one that runs the tests. */
+/** Returns a `PATH` whose `node` is the one that runs the tests. */
 export function pathWithThisNode(): string {
   return [join(process.execPath, '..'), ...personalPath()].join(delimiter)
 }

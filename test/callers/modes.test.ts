@@ -265,7 +265,7 @@ describe('in tenants mode', () => {
     await service.arrived(3)
     service.release({ shipment_id: crypto.randomUUID(), price: 10 })
     expect(statuses(await Promise.all([...held, other]))).toEqual({ 200: 3 })
-    // A call that failed has left, too.
+    // A failed call has freed its place, too.
     for (let i = 0; i < 3; i += 1) expect((await post(edge, '/getShippingQuote.php', {}, as('acme'))).status).toBe(422)
   })
 

@@ -150,7 +150,7 @@ describe('an answer that proves nothing', () => {
     expect([answer.status, answer.json.TransportationBooked]).toEqual([status, 'No'])
     expect(answer.headers.get('retry-after')).toBe(retryAfter)
     if (status === 503) expect(answer.json.Message).toMatch(/nothing was sent/)
-    // Too few to open the circuit, with all retries.
+    // Even with all retries, too few to open the circuit.
     for (const what of ['read', 'cancel', 'approve'] as const) {
       expect((await CALLS[what](gateway, 'R-1', OWNER)).status).toBe(status)
     }

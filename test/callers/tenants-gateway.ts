@@ -18,24 +18,24 @@ import {
 /** A tenant as an operator declares it. */
 export type TenantDeclaration = Readonly<Record<string, unknown>> & { readonly name: string }
 
-/** Makes a hash like `transload tenants hash`, which costs next to nothing. */
+/** Makes a hash like `transload tenants hash`, but at almost no cost. */
 export function cheapHash(secret: string, salt = `salt of ${secret}`, costLog2 = 4): string {
   const hash = scryptSync(secret, salt, 32, { N: 2 ** costLog2, r: 8, p: 1 })
   const plain = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '')
   return `$scrypt$ln=${costLog2},r=8,p=1$${plain(Buffer.from(salt))}$${plain(hash)}`
 }
 
-/** Makes a hash that costs enough to be noticed: a quarter of a real one. */
+/** Makes a hash with a noticeable cost: a quarter of a real one. */
 export const slowHash = (secret: string) => cheapHash(secret, undefined, 13)
 
-/** A folder for the time of one test. */
+/** Makes a folder for one test. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'transload-credentials-'))
   onTestFinished(() => rmSync(path, { recursive: true }))
   return path
 }
 
-/** A tenant with a credential, and its secret at the service in a file of that folder. */
+/** A tenant with a credential, and its secret for the service in a file of that folder. */
 export function tenant(place: string, name: string, more: object = {}): TenantDeclaration {
   const file = join(place, `${name}.secret`)
   writeFileSync(file, `${secretOf(name)}\n`)
@@ -48,7 +48,7 @@ export function tenant(place: string, name: string, more: object = {}): TenantDe
   }
 }
 
-/** Declares tenants that have what each needs, and the same more. */
+/** Declares tenants with everything that each needs, and the same additional members. */
 export const named =
   (names: readonly string[], more: object = {}) =>
   (place: string): readonly TenantDeclaration[] =>
@@ -77,11 +77,11 @@ export interface Edge extends TestGateway {
   /** The folder of the tenants file and the secrets. */
   readonly place: string
   readonly path: string
-  /** Has the file read again, as SIGHUP does. */
+  /** Reads the file again, as SIGHUP does. */
   readonly hangUp: () => void
 }
 
-/** Opens a gateway for tenants; it closes by itself. */
+/** Opens a gateway for tenants, and closes it after the test. */
 export async function openEdge(
   declare: (place: string) => readonly TenantDeclaration[],
   options: TestGatewayOptions = {},
@@ -90,7 +90,7 @@ export async function openEdge(
   const path = join(place, 'tenants.json')
   const tenants = declare(place)
   writeTenants(path, ...tenants)
-  // Programs that tests of the same process have used end it on a signal.
+  // Programs in earlier tests of the same process end it on a signal.
   const others = new Set(process.listeners('SIGHUP'))
   const gateway = await startGateway({
     ...options,
@@ -165,7 +165,7 @@ export const KINDS = Object.keys(CALLS) as readonly (keyof typeof CALLS)[]
 export const exchanges = ({ sandbox }: Pick<TestGateway, 'sandbox'>) =>
   sandbox.requests.filter(({ path }) => path === '/oauth2/token')
 
-/** Everything that the cross-reference of a store has. */
+/** Everything in the cross-reference of a store. */
 export async function linksOf(store: Store): Promise<readonly Name[]> {
   const all: Name[] = []
   for await (const some of store.scan({})) all.push(...some)
@@ -174,7 +174,7 @@ export async function linksOf(store: Store): Promise<readonly Name[]> {
 
 const NOT_SEEN: ReadonlySet<string> = new Set(['date', 'x-request-id', 'content-length', 'connection', 'keep-alive'])
 
-/** What a caller can tell answers by: all but the id of the call, its time and its connection. */
+/** The parts by which a caller can distinguish answers: all but the id of the call, its time and its connection. */
 export const seen = ({ status, headers, text }: WholeAnswer): string =>
   `${status} ${JSON.stringify([...headers].filter(([name]) => !NOT_SEEN.has(name)))} ${text}`
 
@@ -194,7 +194,7 @@ export function atOnce<T>(count: number, work: (i: number) => Promise<T>): Promi
   return Promise.all(Array.from({ length: count }, (_, i) => work(i)))
 }
 
-/** Moves the clocks of both ends: the gateway's, which goes by intervals, and the service's. */
+/** Moves the clocks of the gateway, which measures intervals, and of the service. */
 export function clocks() {
   const real = performance.now.bind(performance)
   let ahead = 0

@@ -1,4 +1,4 @@
-/** Promise: strangers take few connections, and none that others wait for (contract, section 5). */
+/** Promise: strangers use few connections, and none that others wait for (contract, section 5). */
 
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -33,9 +33,9 @@ async function openWary(env: Readonly<Record<string, string>> = {}, treat?: (out
     { acceptsAll: false },
   )
   const gateway = await startGateway({ serviceUrl: service.url, env })
-  /** Resolves once so many calls of strangers are held. */
+  /** Resolves when this many calls of strangers are held. */
   const arrived = (count: number) => expect.poll(() => held.length).toBeGreaterThanOrEqual(count)
-  /** Refuses all that are held, and those that come, until the work is over. */
+  /** Refuses all held calls and new ones until the work is done. */
   const refuseUntil = <T>(work: Promise<T>): Promise<T> => {
     const timer = setInterval(() => held.splice(0).forEach(refuse), 10)
     return work.finally(() => clearInterval(timer))
@@ -51,7 +51,7 @@ test('strangers take few connections at once, and none that others wait for', as
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
   await arrived(16)
-  // As many calls as the owner may have, and one with a new credential from an address without waiting calls.
+  // As many calls as the owner may make, and one with a new credential from an address without waiting calls.
   const answers = await atOnce(20, (i) => (i % 2 ? quote(gateway, owner) : book(gateway, `R-${i}`, owner)))
   expect(statuses(answers)).toEqual({ 200: 20 })
   const other = { authorization: OWNER.replace('Basic', 'basic'), ...from('192.0.2.1') }

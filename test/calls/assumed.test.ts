@@ -1,4 +1,4 @@
-/** Promise: what a quote only assumed is assumed again, by today's defaults (contract, section 4). */
+/** Promise: a value that a quote only assumed is assumed again, from today's defaults (contract, section 4). */
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'

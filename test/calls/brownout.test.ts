@@ -1,4 +1,4 @@
-/** Promise: a brownout survives a restart, and a tenant has its own (contract, section 9). */
+/** Promise: a brownout survives a restart, and a tenant can have its own (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'

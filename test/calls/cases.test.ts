@@ -24,21 +24,21 @@ test('there are cases for every action', () => {
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const shown = (body: object): Fault => ({ kind: 'status', status: 200, body, on: { method: 'GET' } })
 
-/** What the service shows where its reply alone proves nothing. */
+/** The service's later replies, where its reply alone proves nothing. */
 const shownAfter: Readonly<Record<string, readonly Fault[]>> = {
   'quote.approve': [shown({ id: ID, status: 'new' })],
   'shipment.cancel': [shown({ id: ID, status: 'canceled' })],
 }
 
-/** Cases of the translation alone: with the shipment at hand, an update writes less. */
+/** Cases that concern only the translation: with the shipment at hand, an update writes less. */
 const WITH_THE_SHIPMENT: Readonly<Record<string, (text: string) => Case>> = {
-  // Blank fields alone are refused: nothing was asked for.
+  // A call with only blank fields is refused, because it asks for nothing.
   'shipment.update/blank-fields-change-nothing': (text) => {
     const { sends: _, ...one } = readCase(text)
     const problems = ['DeliveryCity', 'DeliveryZip', 'PickupName'].map((field) => ({ field, code: 'blank' }))
     return { ...one, problems }
   },
-  // The name of a place that is not that of the person stays.
+  // The name of a place stays if it is not the person's name.
   'shipment.update/every-documented-field': (text) =>
     readCase(text.replace('"location_name": "Example Motors"', '"location_name": "Lot 7"')),
 }
@@ -47,7 +47,7 @@ const actionOf = (name: string) => actions.find((action) => action.name === name
 
 type CaseRequest = NonNullable<Case['request']>
 
-/** A read has every field; a case states those that are not blank. */
+/** A read has every field; a case lists those that are not blank. */
 const READ = Object.fromEntries(
   actionOf('shipment.get')
     .reply.flatMap(fieldsOf)
@@ -86,7 +86,7 @@ function checkExplanation(one: Case, action: string, { json, text }: WholeAnswer
   if (one.sends && action !== 'shipment.update') {
     const { path, ...sent } = one.sends
     expect(parseJson(text)).toHaveProperty('request', expect.objectContaining(sent))
-    // An id that only the service knows stands in braces.
+    // An id that only the service knows is in braces.
     if (one.earlier || !json.request.url.includes('{')) expect(json.request.url.slice(-path.length)).toBe(path)
   }
   const fields: Record<string, string>[] = json.fields
@@ -116,7 +116,7 @@ async function checkCall(gateway: TestGateway, one: Case, action: string, sent: 
   const reply = (one.service ?? actionOf(action).example.reply) as object
   if (one.service === null) sandbox.fail({ kind: 'status', status: 204, on: { method } })
   else if (one.sends) sandbox.fail({ kind: 'status', status: 200, body: reply, on: { method } })
-  // Names that the store does not know are asked for, and a VIN is looked for at the service.
+  // The service is asked for names that the store does not know, and for VINs.
   const fields = new URLSearchParams(sent as Record<string, string>)
   const asked = one.earlier
     ? 0
@@ -134,7 +134,7 @@ async function checkCall(gateway: TestGateway, one: Case, action: string, sent: 
   // A version-2 body is answered with problem details.
   const said = answer.json.Message ?? answer.json.detail
   for (const word of words) expect(said).toContain(word)
-  // The shipment of an update may show such a value: it is read.
+  // An update reads the shipment, which may have such a value.
   if (one.problems || (one.status && !one.service))
     expect(received.filter(({ method }) => method !== 'GET')).toEqual([])
   if (one.sends) {

@@ -1,4 +1,7 @@
-/** Promise: new code is checked before it is used: usual mistakes are found, right programs are never called wrong (contract, section 12). */
+/**
+ * Promise: new code is checked before it is used: common mistakes are found, and correct programs are never rejected (contract, section
+ * 12).
+ */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +14,10 @@ import { basic, get, OWN, post, startGateway, type TestGateway, type WholeAnswer
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
-/** Right requests, and the mistakes that programs for version 2 begin with: what is other about a request, and where a verdict finds what. */
+/**
+ * Correct requests, and the mistakes that new programs for version 2 make: the change to a request, and the place and reason in the
+ * verdict.
+ */
 const { requests, mistakes, right } = JSON.parse(readFileSync(join(import.meta.dirname, 'checked.json'), 'utf8'))
 const BOOKING = requests.booking.body
 const { pickup } = BOOKING
@@ -25,7 +31,7 @@ interface ClientRequest {
   readonly authorization?: string
 }
 
-/** Sends what new code sends, and returns the answer with the verdict. */
+/** Sends a request as new code does, and returns the answer with the verdict. */
 async function check(
   { url }: Pick<TestGateway, 'url'>,
   { method = 'POST', path = '/v2/shipments', body, type = 'application/json', authorization = basic() }: ClientRequest,
@@ -44,7 +50,7 @@ async function check(
   }
 }
 
-/** Explains the calls that the new code is to replace. */
+/** Explains the calls that the new code will replace. */
 async function explained(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
   const gateway = await startGateway(options)
   await post(gateway, '/dry-run/getShippingQuote.php', { ...quoteExample })
@@ -61,7 +67,7 @@ const changing = (body: object): ClientRequest => ({ method: 'PUT', path: `/v2/s
 type Json = Readonly<Record<string, unknown>>
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A value with changes: null leaves out a member, and the entries of a list change those in their places. */
+/** Returns a value with changes: null removes a member, and a list changes the entries at the same positions. */
 function merged(value: unknown, change: unknown): unknown {
   if (Array.isArray(change) && Array.isArray(value)) return change.map((entry, i) => merged(value[i], entry))
   if (!isObject(change) || !isObject(value)) return change
@@ -71,7 +77,7 @@ function merged(value: unknown, change: unknown): unknown {
   )
 }
 
-/** The requests of a document, by their names. */
+/** The requests of a document, by name. */
 const documented = (cases: Readonly<Record<string, Json>>) =>
   Object.entries(cases).map(([name, { of, with: change = {}, ...more }]) => {
     const request = requests[String(of)]
@@ -85,7 +91,7 @@ test('a mistake of new code is found', async () => {
     expect(header, name).toBe('differs')
     const { differences, unknown, missing } = verdict
     const rows = [...differences, ...unknown, ...missing]
-    // Nothing else is called wrong, but for what is missing of a PUT or beside a wrong path.
+    // Nothing else is reported, except missing members of a PUT or differences due to a wrong path.
     expect(rows, name).toContainEqual(expect.objectContaining({ path: place, reason: expect.stringContaining(reason) }))
     if (!['PUT', 'PATCH'].includes(sent.method)) expect(rows, name).toHaveLength(1)
   }
@@ -147,7 +153,7 @@ test('the answer is an example of what the service says, with ids', async () => 
   const gateway = await explained()
   const { example, verdict } = await check(gateway, booking({}))
   expect((await get(gateway, '/check/last/')).json).toEqual(verdict)
-  // No program takes it for a shipment that there is.
+  // No program can take it for a real shipment.
   expect(example).toMatchObject({
     id: '00000000-0000-4000-8000-000000000000',
     number: 'EXAMPLE',
@@ -161,7 +167,7 @@ test('the answer is an example of what the service says, with ids', async () => 
   expect((await check(gateway, { method: 'PUT', path: `/v2/quote/${other}`, body: {} })).example.shipment_id).toBe(
     other,
   )
-  // The examples of the declarations are right by themselves.
+  // The examples of the declarations are correct themselves.
   for (const { example: declared } of actions.filter(({ name }) => name === 'shipment.get'))
     expect((await check(gateway, changing(kept(declared.reply)))).header).toBe('ready')
 })
@@ -197,7 +203,7 @@ test("an id of the service's own that is no UUID is right where the cross-refere
   expect((await check(gateway, { ...sent, path: '/v2/shipments/REF-9' })).status).toBe(404)
 })
 
-/** Leaves out what only the service sets, as programs must. */
+/** Leaves out the members that only the service sets, as programs must. */
 function kept(shipment: unknown): object {
   const { id, number, status, price, distance, distance_meters, documents, ...rest } = shipment as Record<
     string,
@@ -229,7 +235,7 @@ describe('a caller sees its own dry runs only', () => {
   }, async () => {
     const gateway = await explained()
     const body = { ...BOOKING, instructions: 'x'.repeat(250_000) }
-    // 17 megabytes, of the 16 that are kept in all.
+    // 17 megabytes; at most 16 are kept in all.
     for (let i = 0; i < 70; i += 1)
       await post(gateway, '/dry-run/createShipment.php', body, { authorization: basic(`stranger-${i}`) })
     expect((await check(gateway, wrong)).verdict.comparedWith).toBe('the last dry run of this request')

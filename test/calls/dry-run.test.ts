@@ -1,4 +1,4 @@
-/** Promise: the line for a shell that a dry run prints does what the gateway does (contract, section 8). */
+/** Promise: the shell command that a dry run prints does what the gateway does (contract, section 8). */
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ const BOOKING = {
   VinNo: '1FDXE4FN9PDD32477',
 }
 
-/** Runs the line as it is, with what it takes from the environment, in an empty folder. */
+/** Runs the command unchanged, with the environment that it needs, in an empty folder. */
 async function runLine(line: string, { sandbox }: TestGateway): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'transload-curl-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -47,7 +47,7 @@ test("it books exactly the gateway's body, byte for byte, with any values", asyn
   expect(byHand?.body).toBe(byGateway?.body)
 })
 
-/** Quotes a trip, and books another one. */
+/** Quotes one trip and books another. */
 async function withBooking(): Promise<TestGateway> {
   const gateway = await startGateway({ env: OWN })
   const quote = { ShipmentNumber: NUMBER, TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }

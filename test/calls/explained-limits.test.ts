@@ -1,4 +1,4 @@
-/** Promise: nothing that a stranger pastes is explained without a limit (contract, section 11). */
+/** Promise: explanations of pasted text are limited (contract, section 11). */
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'

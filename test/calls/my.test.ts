@@ -1,4 +1,4 @@
-/** Promise: a caller sees its own migration, and nothing of another one (contract, section 12). */
+/** Promise: a caller sees its own migration, and nothing of another caller's (contract, section 12). */
 
 import { get as httpGet } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
@@ -12,7 +12,7 @@ import { fillCounts } from '../pages/sample-counts.ts'
 
 const HTML = { accept: 'text/html' }
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
-/** A client id that is an attack where it is taken for more than text. */
+/** A client id that is an attack if it is not treated as plain text. */
 const HOSTILE = `<img src=x onerror=alert(1)>"'&=HYPERLINK("x")|../acme?tenant=acme`
 const CREDENTIALS = { acme: 'acme-secret', [HOSTILE]: 'hostile-secret', gone: 'gone-secret' }
 const ACME = { authorization: basic('acme', 'acme-secret') }
@@ -54,7 +54,7 @@ describe('/my', () => {
       last: expect.stringMatching(/^20/),
       todo: 'Leave it out: version 2 does not record the agent',
     })
-    // What a dry run does not tell has another advice; an error of version 2 keeps nobody from version 2.
+    // A problem that a dry run does not show has different advice; a version-2 error does not prevent the migration.
     expect(problems).toContainEqual(
       expect.objectContaining({ problem: 'Unknown number', todo: 'Check the number and VIN.' }),
     )
@@ -217,7 +217,7 @@ describe('/my/numbers.csv', () => {
     expect((await get(gateway, '/my/numbers.csv', STRANGE)).text.split('\n')).toHaveLength(3)
   })
 
-  /** A store with a million numbers; tells how many parts were read. */
+  /** A store with a million numbers, which counts the parts that were read. */
   function large(): { readonly store: Store; readonly parts: () => number } {
     let parts = 0
     async function* scan(): AsyncGenerator<readonly ScannedName[]> {

@@ -1,4 +1,4 @@
-/** Promise: no value of a caller makes the gateway fail (contract, section 2). */
+/** Promise: no value from a caller makes the gateway fail (contract, section 2). */
 
 import { Pool } from 'undici'
 import { expect, onTestFinished, test } from 'vitest'
@@ -72,7 +72,7 @@ interface NaughtyRequest {
 async function attempt({ action, field, value }: NaughtyRequest, number: number, pool: Pool): Promise<string[]> {
   const { path, fields } = ACTIONS[action] ?? { path: '', fields: {} }
   const own = action === 'shipment.create' ? { ReferenceNumber: `N-${number}` } : {}
-  // A null prototype, because `__proto__` must be an ordinary name.
+  // A null prototype makes `__proto__` an ordinary name.
   const pairs = Object.entries({ ...fields, ...own }).filter(([name]) => name !== field)
   pairs.push([field, value])
   const json = `{${pairs.map(([name, text]) => `${JSON.stringify(name)}:${JSON.stringify(text)}`)}}`
@@ -123,7 +123,7 @@ test.each(Object.keys(ACTIONS))(
       const met = NAUGHTY.filter((_, i) => THOROUGH || (i + at) % ONE_IN === 0)
       return met.map((value) => ({ action, field, value }))
     })
-    // The names of fields come from outside as well.
+    // The names of fields also come from callers.
     all.push(...sample(NAUGHTY, 6).map((field) => ({ action, field, value: 'x' })))
     const queue = all.entries()
     const wrong: string[] = []

@@ -1,4 +1,4 @@
-/** Promise: version-2 calls pass through as they are (contract, section 1). */
+/** Promise: version-2 calls pass through unchanged (contract, section 1). */
 
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -14,7 +14,7 @@ const DRIP_MS = 50
 const FIXED = { V2_CLIENT_ID: 'sidecar', V2_CLIENT_SECRET: 's3cret' }
 const ALL_BYTES = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
 
-/** Header lines as pairs, without those of the connection itself. */
+/** Returns the header lines as pairs, without those of the connection itself. */
 function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][] {
   const pairs: [string, string][] = []
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -24,11 +24,11 @@ function lines({ rawHeaders }: IncomingMessage): [name: string, value: string][]
   return pairs
 }
 
-/** Sends one request as it is; the header lines end in CRLF. */
+/** Sends one request unchanged; the header lines end in CRLF. */
 const ask = (gateway: TestGateway, line: string, headers = '', ...body: (string | Buffer)[]) =>
   send(gateway, `${line} HTTP/1.1\r\n${HEAD}${headers}\r\n`, ...body)
 
-/** A gateway before a service that answers every request with 204 and keeps what it got. */
+/** A gateway before a service that records every request and answers 204. */
 async function gatewayBeforeRecorder(env: Record<string, string> = {}, prefix = '') {
   const bodies: Buffer[] = []
   const service = await openService(async (incoming, outgoing) => {
@@ -153,7 +153,7 @@ describe('a request', () => {
       '_: 1',
     ]
     const head = `Content-Length: 5\r\n${mistakable.join('\r\n')}\r\nX-2-Stays: 3\r\n`
-    // The gateway remembers names: the second time is the same.
+    // The gateway remembers header names, but the second time is the same.
     for (const _ of ['first', 'second']) await ask(gateway, 'POST /v2/x', head, 'hello')
     for (const request of service.requests) {
       expect(lines(request).sort()).toEqual([
@@ -352,7 +352,7 @@ describe('a reply', () => {
     const reply = await ask(gateway, 'GET /v2/x')
     expect(reply.headers.get('x-request-id')).toEqual(reply.headers.get('x-told'))
     expect(reply.headers.get('x-told')?.[0]).toMatch(/^[0-9a-f-]{36}$/)
-    // It is not one of version 1.
+    // It is not a version-1 reply.
     expect(reply.headers.has('deprecation')).toBe(false)
   })
 
@@ -393,7 +393,7 @@ describe('a reply', () => {
     const [reply] = (await once(upload, 'response')) as [IncomingMessage]
     for (const { read, mostAhead } of [await down.readAll(reply), await uploaded.promise]) {
       expect(read).toBe(size)
-      // The system's buffers on the way.
+      // Some of it is in the system's buffers.
       expect(mostAhead).toBeLessThan(size / 2)
     }
   })
@@ -407,7 +407,7 @@ describe('when something breaks', () => {
       const dripping = setInterval(() => outgoing.write('drip'), DRIP_MS)
       outgoing.once('close', () => clearInterval(dripping))
     })
-    // On a busy machine, the next drip may take its time.
+    // On a busy machine, the next drip may be late.
     const env = { ...FIXED, UPSTREAM_CONNECTIONS: '1', UPSTREAM_TIMEOUT_MS: '2000' }
     const gateway = await startGateway({ serviceUrl: service.url, env })
     const quote = () => post(gateway, '/getShippingQuote.php', quoteExample)
@@ -415,7 +415,7 @@ describe('when something breaks', () => {
     dripping.write(`GET /v2/drip HTTP/1.1\r\n${HEAD}Authorization: ${basic()}\r\n\r\n`)
     await dripping.until(/drip/)
 
-    // As many as would open the circuit.
+    // Enough calls to open the circuit.
     const waiting = Array.from({ length: 20 }, () => [get(gateway, '/v2/shipments/x'), quote()]).flat()
     for (const { status, headers, json } of await Promise.all(waiting)) {
       expect({ status, later: headers.get('retry-after') }).toEqual({ status: 503, later: '1' })
@@ -447,7 +447,7 @@ describe('when something breaks', () => {
     const wire = await dial(gateway)
     wire.write(`GET /v2/x HTTP/1.1\r\n${HEAD}\r\n`)
     await arrived.promise
-    // A caller that closes its half may wait for its answer.
+    // A caller that closes only its half may still wait for its answer.
     wire.reset()
     await gone.promise
     expect((await get(gateway, '/healthz')).status).toBe(200)
@@ -515,6 +515,6 @@ test('a reader that stalls and leaves, leaves no timer', async () => {
   await new Promise((resolve) => original(resolve, 500))
   expect(isSet(set.at(-1))).toBe(true)
   reader.destroy()
-  // A timer that was cleared holds nothing any more.
+  // A cleared timer keeps nothing in memory.
   await expect.poll(() => set.some(isSet), { timeout: 5_000 }).toBe(false)
 })

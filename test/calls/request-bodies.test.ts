@@ -1,4 +1,4 @@
-/** Promise: a body is read whatever it is packed in, up to the limit (contract, section 2). */
+/** Promise: a body is read in every encoding, up to the limit (contract, section 2). */
 
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'

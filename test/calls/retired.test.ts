@@ -1,4 +1,4 @@
-/** Promise: the end of version 1 is per tenant, is checked before it comes, and shows who still calls (contract, section 9). */
+/** Promise: the end of version 1 is set per tenant, checked in advance, and shows who still calls (contract, section 9). */
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

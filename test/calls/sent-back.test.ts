@@ -1,4 +1,4 @@
-/** Promise: an update writes what was changed alone, also where others change the shipment at the same time (contract, section 4). */
+/** Promise: an update writes only the changes, even if others change the shipment at the same time (contract, section 4). */
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

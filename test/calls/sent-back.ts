@@ -6,8 +6,8 @@ import { get, OWN, post, startGateway } from '../gateway.ts'
 import { anyCharacter } from '../laws.ts'
 
 /*
- * The law of an update: what a read showed and is sent back unchanged changes nothing, and one changed field changes only what it
- * stands for. Shipments have values of every kind, also such as no version-1 caller could have sent.
+ * The law of an update: sending back the fields of a read changes nothing, and one changed field changes only the places that it stands
+ * for. Shipments have values of every kind, including some that no version-1 caller could have sent.
  */
 
 export const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
@@ -60,13 +60,13 @@ export const shipments = fc.record({
     .map((list) => list.map((one, at) => ({ ...one, id: `v${at}`, weight: 8200 }))),
   transport_type: fc.constantFrom('open', 'enclosed'),
   instructions: value,
-  // It names the shipment, and is never changed: what no name can be would name another one when it is sent back.
+  // It names the shipment, and never changes: a value that cannot be a name would name another shipment when it is sent back.
   external_id: fc.oneof(fc.constantFrom(null, '', 'TBD', ' Lot ', 'Lot 7', 77), digits(/^[A-Za-z0-9._-]{1,20}$/)),
 })
 
 type ShownFields = Readonly<Record<string, string>>
 
-/** Opens a gateway before a service that shows whatever shipment it is told to. */
+/** Opens a gateway before a service that shows a given shipment. */
 export async function openShowing() {
   const gateway = await startGateway({ env: { ...OWN, V2_SHIPMENT_PATH: '/v2/shipments' } })
   const { sandbox } = gateway
@@ -83,12 +83,15 @@ export async function openShowing() {
     sandbox.fail({ kind: 'status', status: 204, times: 'always' })
   }
   return {
-    /** Returns what a version-1 caller reads of a shipment. */
+    /** Returns the fields that a version-1 caller reads of a shipment. */
     readOf: async (shipment: unknown): Promise<ShownFields> => {
       show(shipment)
       return (await get(gateway, `/getShipment.php?id=${ID}`)).json
     },
-    /** Sends fields in an update, and returns the body of the PUT; undefined where nothing was written, `several` where the VIN chooses no vehicle. */
+    /**
+     * Sends fields in an update, and returns the body of the PUT; undefined if nothing was written, `several` if the VIN selects no
+     * vehicle.
+     */
     written: async (
       shipment: unknown,
       fields: ShownFields,
@@ -96,7 +99,7 @@ export async function openShowing() {
       show(shipment)
       const { status, json } = await post(gateway, '/updateShipment.php', fields)
       const put = sandbox.requests.find(({ method }) => method === 'PUT')
-      // Only blanks: nothing was asked for.
+      // With only blanks, the update asks for nothing.
       const isEmpty = status === 422 && /^(Nothing was changed: |ReferenceNumber must not)/.test(json.Message)
       if (!isEmpty && (status === 409 || status === 422)) return put ? expect.fail('written all the same') : 'several'
       if (!isEmpty) expect(status, json.Message).toBe(200)
@@ -105,7 +108,7 @@ export async function openShowing() {
   }
 }
 
-/** Texts that a caller may send in place of what it read, each of which its field takes. */
+/** Texts that a caller may send instead of what it read; each is valid for its field. */
 const NEW_VALUES: Readonly<Record<string, readonly [text: string, places: Readonly<Record<string, unknown>>]>> = {
   BillToName: ['Somebody New', { 'customer.customer_name': 'Somebody New' }],
   'BillToPhNo.': ['(979) 555-1234', { 'customer.phone': '9795551234' }],
@@ -130,7 +133,7 @@ export async function expectTrueUpdates(
   const sentBack = { ...shown, id: ID }
   const unchanged = await written(shipment, sentBack)
   if (unchanged === 'several') {
-    // A vehicle without a VIN cannot be told from the others.
+    // A vehicle without a VIN cannot be distinguished from the others.
     expect(shipment['vehicles']).not.toHaveLength(1)
     expect(vehiclesIn(shipment).map(({ vin }) => vin)).not.toContain(vinKey(shown['VinNo']) || 'no VIN')
     return
@@ -142,11 +145,11 @@ export async function expectTrueUpdates(
   const before = new Map(listLeaves(withoutServerFields(shipment)).listed)
   const after = new Map(listLeaves(put).listed)
   for (const [path, wanted] of Object.entries(places)) expect(after.get(path)).toEqual(wanted)
-  // The name of the place follows that of the person where it was the same, or absent.
+  // The name of the place follows the person's name if it was the same or absent.
   const name = /^(pickup|delivery)\.contact_name$/.exec(Object.keys(places)[0] ?? '')?.[1]
   if (name !== undefined) {
     const { location_name: location, contact_name: contact } = shipment[name] as Record<string, unknown>
-    // As a read shows it: an object in its place is no name.
+    // The name as a read shows it; an object is not a name.
     const shownName = async (one: unknown) =>
       (await readOf({ id: ID, status: 'new', pickup: { contact_name: one } }))['PickupName']?.trim()
     const own = await shownName(location)

@@ -1,4 +1,4 @@
-/** Promise: while the store is gone, a call that needs it is 503 in its own shape (contract, section 9). */
+/** Promise: while the store is down, a call that needs it is answered 503 in its own shape (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'

@@ -1,4 +1,4 @@
-/** Promise: calls in a row are answered, and reach the service, as their story says (contract, sections 2 to 9). */
+/** Promise: successive calls are answered, and reach the service, as their story says (contract, sections 2 to 9). */
 
 import { expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
@@ -31,7 +31,7 @@ test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name
   }
 })
 
-/** Puts in what the service has called its shipments and quotes. */
+/** Fills in the service's ids of shipments and quotes. */
 function filled(gateway: TestGateway, call: StoryCall): StoryCall {
   const { url, shipments, quotes } = gateway.sandbox
   const all: Readonly<Record<string, readonly string[]>> = {
@@ -45,7 +45,7 @@ function filled(gateway: TestGateway, call: StoryCall): StoryCall {
   return JSON.parse(JSON.stringify(call).replace(name, (whole, of, no = 1) => all[of]?.[no - 1] ?? whole))
 }
 
-/** Does what happens at the service before a call. */
+/** Makes the changes at the service that precede a call. */
 function change({ sandbox }: TestGateway, { service_is: traits, faults = [], meanwhile = {} }: StoryCall): void {
   if (traits) sandbox.set(traits)
   sandbox.fail(...faults)

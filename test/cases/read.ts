@@ -5,7 +5,7 @@ import { caseSchema as format } from '../../src/labs/rehearse/case.ts'
 import { parseJson } from '../../src/language/text/json.ts'
 import type { Fault, SandboxOptions } from '../stand-in/stand-in.ts'
 
-/** `true` where only the presence of the remark counts. */
+/** `true` if only the presence of the remark counts. */
 const remark = z.union([z.string(), z.literal(true)]).optional()
 
 const { about, settings, action, path, method, headers, request, request_hex, status } = format.shape
@@ -16,7 +16,7 @@ const caseSchema = format
   .extend({
     /** The purpose of the case. */
     about: z.string().min(1),
-    /** Calls that the gateway remembers, and what the service answered. */
+    /** Calls that the gateway remembers, with the service's replies. */
     earlier: z
       .array(
         z.strictObject({
@@ -71,7 +71,7 @@ export interface CaseFile {
 /** Every case file. */
 export const caseFiles = (): readonly CaseFile[] => filesIn('.').filter(({ action }) => action !== STORIES)
 
-/** The calls in a row, each file with the name of its promise. */
+/** The stories; the name of each file is its promise. */
 export const storyFiles = (): readonly CaseFile[] => filesIn(STORIES)
 
 const STORIES = 'stories'
@@ -95,15 +95,15 @@ export function readCase(text: string): Case {
 }
 
 /**
- * One call of a story: a case with what happens at the service before it, and what is there after it. Expected members are those
- * that it is about; a text between slashes is a pattern. `{shipment 1}`, `{number 1}` and `{quote 1}` stand for what the
- * service called its first shipment or quote.
+ * One call of a story: a case with the changes at the service before it, and the state afterwards. It lists only the expected members that
+ * matter; a text between slashes is a pattern. `{shipment 1}`, `{number 1}` and `{quote 1}` stand for the service's names of its first
+ * shipment or quote.
  */
 const storyCall = z.strictObject({
   ...{ action, path, method, headers, request, request_hex, status },
-  /** The action's example, with these fields in place of its own; null leaves one out. */
+  /** The action's example with these fields replaced; null leaves one out. */
   with: members.optional(),
-  /** The request is the answer before, with these fields in place of its own. */
+  /** The request is the previous answer with these fields replaced. */
   sends_back: z.literal(true).optional(),
   /** The time of the gateway and of the service. */
   at: z.iso.datetime().optional(),
@@ -111,19 +111,19 @@ const storyCall = z.strictObject({
   service_is: z.custom<SandboxOptions>().optional(),
   /** The next faults of the service. */
   faults: z.array(z.custom<Fault>()).optional(),
-  /** What others have changed of shipments since, by their place; null is a shipment that is gone, and `tokens` are all tokens. */
+  /** The changes that others have made to shipments since, by their position; null is a deleted shipment, and `tokens` are all tokens. */
   meanwhile: z.record(z.string(), members.nullable()).optional(),
   replies: members.optional(),
   /** Places that the answer does not have. */
   lacks: z.array(z.string()).optional(),
   says: z.array(z.string()).optional(),
-  /** Texts that the answer has nowhere, not in a header either. */
+  /** Texts that are nowhere in the answer, including its headers. */
   says_not: z.array(z.string()).optional(),
   /** The answer as text. */
   text: z.string().optional(),
-  /** Headers of the answer; null is one that it does not have. */
+  /** Headers of the answer; null for one that it lacks. */
   answer_headers: z.record(z.string(), z.string().nullable()).optional(),
-  /** The last request of this method at the service, and the places that its body does not have; null is a header that it lacks. */
+  /** The last request with this method at the service, and the places that its body lacks; null for a header that it lacks. */
   sends: z
     .strictObject({
       method: z.string(),
@@ -147,9 +147,9 @@ const storySchema = z
   .strictObject({
     about,
     settings,
-    /** With `client`, callers bring the credential of the service. @default the gateway has its own */
+    /** With `client`, callers send the service's credential. @default the gateway has its own */
     mode: z.literal('client').optional(),
-    /** How the service differs from the one of the demo. */
+    /** How the service differs from the demo's. */
     service_is: z.custom<SandboxOptions>().optional(),
     /** Members of every call. */
     every: z.record(z.string(), z.unknown()).default({}),

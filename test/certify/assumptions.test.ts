@@ -1,4 +1,4 @@
-/** Promise: each assumption about the service is tried by harmless requests (contract, section 8). */
+/** Promise: each assumption about the service is checked with harmless requests (contract, section 8). */
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ describe('every assumption', () => {
       const { result, requests, sandbox } = await tried(id, {}, { bookings: false, isStage: false })
       const needsMore = effect === 'bookings' || stageOnly
       expect.soft([id, result?.verdict === 'not tried', requests.length === 0]).toEqual([id, needsMore, needsMore])
-      // Reads, quotes and tokens change nothing that counts.
+      // Reads, quotes and tokens change nothing important.
       const harmless = /^(GET |(POST|PUT) \/v2\/quote(\/[^/]+)?$|POST \/oauth2\/token$)/
       expect.soft([id, requests.filter((request) => !harmless.test(request))]).toEqual([id, []])
       expect.soft([id, sandbox.shipments.size]).toEqual([id, 0])

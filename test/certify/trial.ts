@@ -17,12 +17,12 @@ import { folder } from '../callers/tenants-gateway.ts'
 import { basic } from '../gateway.ts'
 import { deviationNames, type Fault, type SandboxOptions, startSandbox } from '../stand-in/stand-in.ts'
 
-/** A stand-in of the service that certification asks. */
+/** A stand-in for the service that is certified. */
 export interface Setting extends SandboxOptions {
   readonly faults?: readonly Fault[]
 }
 
-/** Where the stand-in confirms an assumption only with a setting, or contradicts it by something else than the deviation of its name. */
+/** The assumptions that the stand-in confirms only with a setting, or contradicts with something other than the deviation of that name. */
 const { confirming, contradictory }: Readonly<Record<string, Readonly<Record<string, Setting>>>> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'settings.json'), 'utf8'),
 )
@@ -34,7 +34,7 @@ export function contradicting({ id }: Assumption): Setting {
   return contradictory?.[id] ?? { deviations: name === undefined ? [] : [name] }
 }
 
-/** Tries one assumption, or all of them, on a stand-in. */
+/** Checks one assumption, or all of them, with a stand-in. */
 export async function tried(
   id: string | undefined,
   { faults = [], ...options }: Setting,

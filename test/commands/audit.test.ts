@@ -1,4 +1,4 @@
-/** Promise: an audit finds what a list of shipments and the bookings tell differently, and nothing else (contract, section 12). */
+/** Promise: an audit finds the differences between a list of shipments and the bookings, and nothing else (contract, section 12). */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,7 +34,7 @@ test('twenty anomalies among a thousand shipments are found, and none is invente
     await addBooking(store, 20_002, 'freed', 'made')
     await addBooking(store, 20_003, 'booked', 'made', { doubtSince: NOW - 40 * DAY_MS, quoted })
     await addBooking(store, 20_004, 'booked', 'made', { reference: 'REF-1', quoted })
-    // An approved quote has names and no booking, as an imported number has.
+    // Like an imported number, an approved quote has names but no booking.
     const name = { tenant: 'acme', kind: 'shipment', givenBy: 'caller', vin: '' } as const
     await store.load(
       [
@@ -59,7 +59,7 @@ test('twenty anomalies among a thousand shipments are found, and none is invente
     ...twice.map((no) => line(no, { number: `TL-99000${no}` })),
     ...others.map((no) => line(0, { number: `TL-98000${no}`, ref: `WEB-${no}`, vin: `VIN-${50_000 + no}` })),
     line(20_000),
-    // A shipment of two vehicles, a part of the price each; one that is canceled there; cells that people write in their own way.
+    // A shipment of two vehicles, each with a part of the price; one that is canceled there; cells with unusual spellings.
     line(500, { total: '1000.25' }),
     line(500, { total: '234.25', vin: 'VIN-60000' }),
     line(501, { vin: ' vin-501 ', status: 'CANCELLED', total: '' }),

@@ -30,7 +30,7 @@ test('beside a running gateway, a booking is healed, reopened and settled', { ti
   const replayed = await book(gateway)
   expect(expectBooked(replayed, true)).toBe(shipment)
   expect(replayed.json.Message).toBe('Transportation booked: shipment number TL-9.')
-  // A settled booking that was canceled since is done with.
+  // A settled booking that has since been canceled is closed.
   expect((await post(gateway, '/deleteShipment.php', { shipment_id: shipment })).status).toBe(200)
   expect(await bookings('reopen', key)).toContain(`${key} is freed; only settled bookings can be reopened`)
 

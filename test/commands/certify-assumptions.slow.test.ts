@@ -1,4 +1,4 @@
-/** Promise: a trial of the service cancels what it made, however it ends, and shows no credential (contract, section 8). */
+/** Promise: a trial of the service cancels what it created, however it ends, and shows no credential (contract, section 8). */
 
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 120_000 })
 const JOURNAL = 'transload-test-bookings.ndjson'
 const CERTIFY = ['certify', 'assumptions']
 
-/** A stand-in, and the command that certifies it in a folder. */
+/** A stand-in, and a folder with the command that certifies it. */
 async function openStage(secret: string = CLIENT.secret, options: SandboxOptions = {}) {
   const sandbox = await openSandbox({ credentials: { [CLIENT.id]: secret }, ...options })
   const place = folder()
@@ -46,7 +46,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('cut off by %s, it cancels what it mad
   expect(code).toBe(signal === 'SIGINT' ? 130 : 143)
   expect(err).toContain('Stopping: the test bookings are canceled first.')
   expect(out).toMatch(/^Canceled [1-9]\d* test bookings?\.$/m)
-  // It does not go on to the last checks.
+  // It does not reach the last checks.
   expect(out).not.toMatch(/^Cancellations$/m)
   expect(sandbox.shipments.size).toBeGreaterThan(0)
   expect(live(sandbox)).toEqual([])

@@ -1,4 +1,4 @@
-/** Promise: a trial of the service sends nothing unasked (contract, section 8). */
+/** Promise: a trial of the service sends nothing without permission (contract, section 8). */
 
 import { expect, test } from 'vitest'
 import { openSandbox } from '../bookings/desk.ts'

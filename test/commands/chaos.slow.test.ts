@@ -1,4 +1,4 @@
-/** Promise: `demo --chaos` loses and doubles nothing, where a naive proxy does (contract, section 11). */
+/** Promise: `demo --chaos` neither loses nor doubles a booking, unlike a naive proxy (contract, section 11). */
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ test('the chaos shows that a naive proxy books twice and the gateway does not', 
   expect([doubled, lost, code], out).toEqual([0, 0, 0])
   expect(made, out).toBeGreaterThan(10)
   expect(ledger('naive')[2], out).toBeGreaterThan(0)
-  // Both are asked as often: a gateway that is slow to start again makes its callers wait, not fewer.
+  // Both get the same number of calls: a gateway that restarts slowly makes its callers wait, not give up.
   expect(Math.abs(Number(asked) - Number(ledger('naive')[0])), out).toBeLessThanOrEqual(1)
   expect(out).toContain('The gateway booked 0 twice and lost 0; the naive proxy booked')
 })

@@ -7,7 +7,7 @@ import { folder } from '../callers/tenants-gateway.ts'
 import { cleanEnv, ROOT, run, start } from '../command.ts'
 import { takenPort } from './taken-port.ts'
 
-/** Sends what a printed line of curl would send. */
+/** Sends the request of a printed curl command. */
 async function statusOf(line: string): Promise<number> {
   const [, user = '', url = '', body] = /^curl -s -u (\S+) '?(http[^' ]+)'?(?: -d '(.*)')?$/.exec(line) ?? []
   const headers = { authorization: `Basic ${btoa(user)}` }
@@ -15,7 +15,7 @@ async function statusOf(line: string): Promise<number> {
   return (await fetch(url, { headers, ...init })).status
 }
 
-/** Starts what `npm run demo` starts, in an empty folder. */
+/** Starts the same as `npm run demo`, in an empty folder. */
 function startDemo(words: readonly string[], env: NodeJS.ProcessEnv, cwd = folder()) {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   const [, program = '', command = ''] = /^node (\S+) (demo)$/.exec(scripts.demo) ?? []
@@ -60,7 +60,7 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
   const said = await demo.says(/^Port.*\n*Open[\s\S]*Ctrl-C/)
   const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
   const read = async (path: string) => JSON.parse(await (await fetch(admin + path)).text())
-  // The callbacks are tried within some seconds.
+  // The callbacks are sent within seconds.
   await vi.waitFor(
     async () =>
       expect(await read('/home.json')).toMatchObject({
@@ -72,7 +72,7 @@ test('a demo with a history fills the pages of operators', { timeout: 120_000 },
   )
   expect(await read('/migration.json')).toMatchObject({ found: 7, watchedDays: 90 })
   expect(await read('/events.json')).toMatchObject({ endpoints: [{}, {}, {}] })
-  // What the pages show can be pasted once the printed line has set the scene.
+  // The commands on the pages work after the printed `export` line.
   const [scene = ''] = said.match(/^export .*$/m) ?? []
   const { settle } = (await read('/bookings.json?state=unknown')).bookings[0]
   const pasted = `${scene}\n${settle.notBooked} --yes\ntransload bookings list --state unknown --json\ncurl -s -u "$SERVICE_ID:$SERVICE_SECRET" "$SERVICE_URL"/v2/shipments/none`

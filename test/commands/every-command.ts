@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { commands } from '../../src/operator/cli.ts'
 import { cleanEnv, ROOT, runShared } from '../command.ts'
 
-/** Runs command lines in one process, such as on a terminal; both streams go to the same place. */
+/** Runs command lines in one process, as on a terminal; both streams go to the same place. */
 export const RUN_LINES = join(import.meta.dirname, 'run-lines.ts')
 
 /** The words of every command, without its operands: `bookings list`. */
@@ -10,12 +10,12 @@ export const commandWords: readonly (readonly string[])[] = Object.keys(commands
   usage.split(' ').filter((word) => /^[a-z]/.test(word)),
 )
 
-/** The commands that others belong to. */
+/** The commands that have subcommands. */
 export const families = [
   ...new Set(commandWords.flatMap(([first = '', second]) => (second === undefined ? [] : first))),
 ]
 
-/** Returns command lines that no command accepts: every command with each kind of slip. */
+/** Returns command lines that are rejected: every command with each kind of slip. */
 export function badLines(): readonly (readonly string[])[] {
   const ofFamilies = families.flatMap((family) => [
     [family],
@@ -26,7 +26,7 @@ export function badLines(): readonly (readonly string[])[] {
     [family, 'bogus', '--help'],
   ])
   const ofCommands = commandWords.flatMap((words) =>
-    // As many files as there are may be rehearsed.
+    // Any number of files can be rehearsed.
     [[''], ...(words[0] === 'rehearse' ? [] : [['1', '2', '3', '4', '5']]), ['--bogus']].map((more) => [
       ...words,
       ...more,
@@ -44,7 +44,7 @@ export function badLines(): readonly (readonly string[])[] {
   ]
 }
 
-/** Returns the command lines that print help, and the version. */
+/** Returns the command lines that print help or the version. */
 export function helpLines(): readonly (readonly string[])[] {
   const ofCommands = commandWords.map((words) => [...words, '--help'])
   return [['--help'], ...families.map((name) => ['help', name]), ...ofCommands, ['--version']]

@@ -28,7 +28,7 @@ test('serve that finds a port in use names its setting', async () => {
 
 test.each([
   [{ HOST: '192.0.2.1' }, /^transload: HOST is 192.0.2.1, which is not an address of this machine\n$/],
-  // Longer than a label of a name may be (RFC 1035): it is looked for nowhere.
+  // Longer than a label of a name may be (RFC 1035), so that no server is asked.
   [{ HOST: 'x'.repeat(64) }, /^transload: HOST is x{64}, a name without an address \((ENOTFOUND|EAI_AGAIN)\)\n$/],
   [{ HOST, ADMIN_HOST: '192.0.2.1', ADMIN_PORT: '1' }, /^transload: ADMIN_HOST is 192.0.2.1, which [^\n]*\n$/],
 ])('serve that cannot listen says why: %j', async (env, line) => {

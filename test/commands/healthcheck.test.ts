@@ -1,4 +1,4 @@
-/** Promise: `healthcheck` asks what an orchestrator asks (contract, section 1). */
+/** Promise: `healthcheck` sends the requests of an orchestrator (contract, section 1). */
 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -13,7 +13,7 @@ const TLS = { TLS_CERT_FILE: join(CERTIFICATES, 'server.pem'), TLS_KEY_FILE: joi
 
 const portOf = (url: string) => new URL(url).port
 
-/** Asks as the image does; `V2_BASE_URL` belongs to the configuration, and is not asked. */
+/** Checks as the image does; `V2_BASE_URL` is in the configuration, but gets no request. */
 const check = (env: Readonly<Record<string, string>>) =>
   transload(['healthcheck'], ROOT, { V2_BASE_URL: 'http://127.0.0.1:1', ...env })
 
@@ -46,7 +46,7 @@ test('healthcheck ends with 1 where nothing answers, or not as a gateway does', 
     [{ ADMIN_PORT: '1' }, /cannot be reached/],
     [{ ADMIN_PORT: String(await takenPort()) }, /within 2 s/],
     [{ ADMIN_PORT: portOf(sandbox.url) }, /answers with status 40\d/],
-    // TLS where none is spoken.
+    // TLS to a port without TLS.
     [{ ...TLS, ADMIN_PORT: '0', PORT: portOf(url) }, /cannot be reached/],
   ] as const
   for (const [env, said] of cases) {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandWords, helpLines, printed } from './every-command.ts'
 
-/** The pages of a text, by the words that print them. */
+/** The pages of a text, by the commands that print them. */
 const pagesIn = (text: string): ReadonlyMap<string, string> =>
   new Map(
     text

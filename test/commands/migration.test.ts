@@ -1,4 +1,4 @@
-/** Promise: a report on the migration is the page, and shows no secret (contract, section 11). */
+/** Promise: the migration report is the same as the page, and shows no secret (contract, section 11). */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ test('a report is the same as the page of a running gateway, and knows the tenan
   expect(out).toContain(`# Can version 1 be switched off?\n\n**${headline}**\n`)
   expect(JSON.parse((await report('--json')).out)).toMatchObject({ headline })
   expect(out).toMatch(/^\| silent \| never seen \|/m)
-  // No byte that a terminal or a browser obeys.
+  // No character that controls a terminal or a browser.
   for (const obeyed of ['<img', '\u001b', '\u202e']) expect(out).not.toContain(obeyed)
   const { out: one } = await report('--tenant', 'acme')
   expect(one).toContain('### Work that is left')

@@ -1,4 +1,4 @@
-/** Promise: commands and logs print nothing that a terminal or a spreadsheet obeys (contract, section 11). */
+/** Promise: commands and logs print nothing that controls a terminal or a spreadsheet (contract, section 11). */
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Promise: the gateway runs under `--permission` of Node with the documented flags (contract, section 11). */
+/** Promise: the gateway runs under Node's `--permission` with the documented flags (contract, section 11). */
 
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get as getOverTls } from 'node:https'
@@ -10,11 +10,11 @@ import { cleanEnv, PROGRAM, ROOT, run, start } from '../command.ts'
 import { basic } from '../gateway.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
-/** The folder of the built program, which has the rest of it in the image. */
+/** The folder of the built program, like `/app` in the image. */
 const APP = join(dirname(PROGRAM), '../..')
 const SERVER = join(ROOT, 'test/http/certificates/server')
 
-/** Makes the folders of a container, and runs the program with the flags of the image; its folders are elsewhere here. */
+/** Makes the folders of a container, and runs the program with the flags of the image, adapted to these folders. */
 function openContainer() {
   const place = folder()
   for (const name of ['data', 'etc']) mkdirSync(join(place, name))

@@ -1,4 +1,4 @@
-/** Promise: long work shows how far it is, without flooding a log (contract, section 11). `test/debian` has a terminal. */
+/** Promise: long work shows its progress without flooding a log (contract, section 11). `test/debian` uses a terminal. */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createProgress } from '../../src/operator/commands/output.ts'

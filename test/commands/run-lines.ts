@@ -4,9 +4,9 @@
  */
 import { run } from '../../src/operator/cli.ts'
 
-// Two streams into one pipe change their order where its reader is slow.
+// Two streams into one pipe change their order if its reader is slow.
 process.stderr.write = process.stdout.write.bind(process.stdout)
-// Every run adds its own.
+// Every run adds its own listeners.
 for (const emitter of [process, process.stdout, process.stderr]) emitter.setMaxListeners(0)
 
 const lines: readonly (readonly string[])[] = JSON.parse(process.argv[2] ?? '[]')

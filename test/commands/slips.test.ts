@@ -1,4 +1,4 @@
-/** Promise: every command tells a slip in one line (contract, section 11). */
+/** Promise: every command reports a slip in one line (contract, section 11). */
 
 import { expect, test } from 'vitest'
 import { badLines, printed } from './every-command.ts'

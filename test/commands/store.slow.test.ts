@@ -1,4 +1,4 @@
-/** Promise: a store is restored beside no gateway, and on PostgreSQL it is doubted and trusted (contract, section 7). */
+/** Promise: a store is restored only without a running gateway, and on PostgreSQL it is doubted and trusted (contract, section 7). */
 
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Promise: the store is pruned of what nobody needs any more (contract, section 7). */
+/** Promise: pruning removes from the store what is no longer needed (contract, section 7). */
 
 import { join } from 'node:path'
 import { test } from 'vitest'

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Returns a port on which another program listens, and says nothing. */
+/** Returns a port on which another program listens without ever answering. */
 export async function takenPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void server.close())

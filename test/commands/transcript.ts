@@ -29,18 +29,18 @@ import { cleanEnv, pathWithThisNode, run, runShared } from '../command.ts'
 import { openService } from '../http/service.ts'
 import { newClaim } from '../store/samples.ts'
 
-/** What the shell of the tests may set. */
+/** The variables that the shell of the tests may set. */
 const UNSET = { ...Object.fromEntries(configNames.map((name) => [name, undefined])), TZ: 'UTC' }
 
 const RANDOM_IDS = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|msg_\w+|bk_[0-9a-f]{12})\b/g
 
-/** The version of the schema that this program makes. The number of rows in `version` is another number. */
+/** The version of the schema that this program creates. The number of rows in `version` is not this number. */
 const SCHEMA_VERSION = new RegExp(
   `(?<=^schema +version )${VERSION}$|(?<= version )${VERSION}(?= of the schema)|(?<="version":)${VERSION}(?=,"programVersion")|(?<="programVersion":)${VERSION}\\b`,
   'gm',
 )
 
-/** Replaces what differs from run to run, and from release to release; `ids` has the names of ids so far. */
+/** Replaces everything that differs between runs or releases; `ids` has the names of the ids so far. */
 const stable = (text: string, place: string, ids: Map<string, string>): string =>
   text
     .replaceAll(place, 'FOLDER')
@@ -62,7 +62,7 @@ const stable = (text: string, place: string, ids: Map<string, string>): string =
       return name
     })
 
-/** Runs command lines in a folder, one after the other, and returns what they print, without what differs from run to run. */
+/** Runs command lines in a folder, one after the other, and returns their stable output. */
 export async function transcript(place: string, lines: readonly string[], env: NodeJS.ProcessEnv = {}) {
   const ids = new Map<string, string>()
   const all = { ...UNSET, STORE_URL: 'store.db', ...env }
@@ -112,7 +112,7 @@ export async function replay(path: string, env: NodeJS.ProcessEnv = {}, place: s
   return text
 }
 
-/** What becomes of a section that is no file, and the variables that it sets. */
+/** The actions for sections that are not files; each returns the variables that it sets. */
 const SECTIONS: Readonly<Record<string, (text: string, place: string) => object | Promise<object | undefined>>> = {
   env: (text) => Object.fromEntries([...text.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value])),
   bookings: (text, place) =>
@@ -148,10 +148,10 @@ export async function fillStore(folder: string, work: (store: Store) => Promise<
 
 const ANSWER = { status: 200, headers: {}, body: '{}' }
 
-/** Returns the key that operators see of a booking by its number. */
+/** Returns the handle of the booking with a number. */
 export const handleOf = (no: number) => `bk_${String(no).padStart(12, '0')}`
 
-/** Adds a booking that has come to this state for a reason; where its quote said a price, with its names. */
+/** Adds a booking in this state, with a reason; with its names if its quote had a price. */
 export async function addBooking(
   store: Store,
   no: number,

@@ -1,4 +1,4 @@
-/** Promise: numbers are imported and exported beside a gateway, and go on after a kill (contract, section 6). */
+/** Promise: numbers are imported and exported beside a gateway, and the work continues after a kill (contract, section 6). */
 
 import { cpSync, existsSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { watch } from 'node:fs/promises'
@@ -18,7 +18,7 @@ const STORE_URL = 'store.db'
 const xref = (place: string, words: string, storeUrl = STORE_URL) =>
   transload(['xref', ...words.split(' ')], place, { STORE_URL: storeUrl })
 
-/** Starts a command, and kills it once a file of its folder is there and not empty. */
+/** Starts a command, and kills it when a file in its folder exists and is not empty. */
 async function killOnce(place: string, words: string, name: string): Promise<void> {
   const file = join(place, name)
   const options = { cwd: place, env: cleanEnv({ STORE_URL }) }
@@ -43,7 +43,7 @@ test('the numbers of an import resolve at once through a gateway that is running
     vins.map(async (vin) => (await make('/v2/shipments', { ...booking, vehicles: [{ vin }] })).id as string),
   )
   const read = (query: Record<string, string>) => get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
-  // Read before, because a cache could keep the empty result.
+  // Read it before, because a cache could keep the empty result.
   expect((await approve(gateway, 'OLD-QUOTE')).status).toBe(404)
   expect((await read({ ReferenceNumber: 'OLD REF' })).status).toBe(404)
 
@@ -72,7 +72,7 @@ test('an import that is killed continues where it was, for the same file, store 
 
   const killed = folder()
   writeFileSync(join(killed, 'numbers.csv'), `name,id\n${rows.join('')}`)
-  // A time that a copy of the folder keeps exactly.
+  // A time that is exactly the same in a copy of the folder.
   utimesSync(join(killed, 'numbers.csv'), 1_700_000_000, 1_700_000_000)
   await killOnce(killed, IMPORT, PROGRESS)
   const copied = () => {
@@ -81,7 +81,7 @@ test('an import that is killed continues where it was, for the same file, store 
     return copy
   }
 
-  /** Imports again; returns the row after which it goes on. */
+  /** Imports again; returns the row after which it continues. */
   async function again(place: string, words = IMPORT, storeUrl = STORE_URL): Promise<number> {
     const { code, err } = await xref(place, words, storeUrl)
     expect(code).toBe(0)
