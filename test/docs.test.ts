@@ -25,7 +25,7 @@ test('the generated documents are up to date: npm run docs', async () => {
 test.each<Proof>([
   'calls/checks > a right program is called right',
   'calls/check > a wrong program is called right',
-  // The part of several titles.
+  // A part of several titles.
   'calls/check > in client mode',
   'calls/check > %s is right > a teapot',
   'cases/quote.get/open-auto-is-closed',
@@ -51,7 +51,7 @@ test('every link leads to a file, and to a heading in it', () => {
   expect(dead).toEqual([])
 })
 
-/** The anchors that headings get where Markdown is shown. */
+/** The anchors of headings in rendered Markdown. */
 function anchorsOf(text: string): ReadonlySet<string> {
   return new Set(
     [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
@@ -85,7 +85,7 @@ test('every page can be reached from the README', () => {
   expect([...reached].sort()).toEqual([...pages].sort())
 })
 
-/** The long options of every command, by its words. */
+/** The long options of every command. */
 const known: ReadonlyMap<string, readonly (string | undefined)[]> = new Map(
   Object.entries(commands).map(([usage, { options = [] }]) => [
     usage.replace(/ [<[].*/, ''),
@@ -99,7 +99,7 @@ test('every command in a text exists, with its verb and its options', () => {
     const [first = '', second = '', ...rest] = text.split(/\s+/)
     if (first === 'needs' || first.startsWith('-')) return false
     const name = first === 'booking' ? 'bookings' : first
-    // A family may be named alone.
+    // A family may be named without a subcommand.
     if (families.includes(name) && second === '') return false
     const options = known.get(families.includes(name) ? `${name} ${second}` : name)
     const used = [second, ...rest].flatMap((word) => /^\[?(--[a-z-]+)/.exec(word)?.[1] ?? [])
@@ -115,7 +115,7 @@ test('every variable that a page names exists', () => {
     [...text.matchAll(/`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=[^`]*)?`/g)].map(([, name = '']) => name),
   )
   expect([...variables].filter((name) => !configNames.includes(name)).sort()).toEqual([
-    // Names in capitals of Node and of the build of the image.
+    // Names in capitals from Node and the image build.
     ...['ERR_ACCESS_DENIED', 'NODE_DEBUG', 'NODE_IMAGE', 'NODE_OPTIONS', 'SOURCE_DATE_EPOCH'],
   ])
 })
@@ -173,7 +173,7 @@ test('the example action answers', async () => {
   expect((await post(gateway, '/getRate.php', trip)).status).toBe(200)
   const rush = await post(gateway, '/dry-run/createShipment.php', { ...bookingExample, Speed: 'rush' })
   expect(rush.json.request.body.instructions).toBe('expedited')
-  // The callback is for its event alone.
+  // The callback is only for its event.
   const callback = async (event: string) => (await get(gateway, `/dry-run/webhook/${event}`)).json
   const bodies = { json: { Stage: 'ON THE ROAD', Number: 'S-1' } }
   expect(await callback('shipment.picked_up')).toMatchObject({ callback: 'picked-up', bodies })

@@ -9,7 +9,7 @@ import { startGatewayProcess } from '../bookings/gateway-process.ts'
 const CALLERS = 12
 const RETRY_PAUSE_MS = 20
 
-/** Starts two gateways over one store, and callers that book through both; the service takes its time. */
+/** Starts two gateways on one store, and callers that book through both; the service is slow. */
 export async function startLoad(
   storeUrl: string,
   serviceTakesMs: number,
@@ -24,7 +24,7 @@ export async function startLoad(
       serviceUrl: sandbox.url,
       env: {
         ...environments[index],
-        // A call that meets the claim of a gateway that is gone comes again soon.
+        // A call that meets the claim of a dead gateway is soon retried.
         UPSTREAM_TIMEOUT_MS: '2000',
         EMERGENCY_LOG_FILE: join(folder, `emergency-${index}.ndjson`),
       },
@@ -35,13 +35,13 @@ export async function startLoad(
   return {
     gateways,
     callers,
-    /** Kills a gateway, and starts it again. */
+    /** Kills a gateway and restarts it. */
     async kill(index: number) {
       const gateway = await gateways[index]
       if (gateway) await end(gateway.child)
       gateways[index] = start(index)
     },
-    /** Lets the callers end what they have begun, ends the gateways, and counts what the service and the store have. */
+    /** Lets the callers finish, ends the gateways, and counts the bookings at the service and in the store. */
     async finish(forgets = false) {
       const references = await callers.stop()
       const forgotten = forgets ? await callers.forgotten() : 0
@@ -52,11 +52,11 @@ export async function startLoad(
   }
 }
 
-/** Starts callers that book references of their own, each until it is answered for good, until they are stopped. */
+/** Starts callers that book their own references, each until it gets a final answer, until they are stopped. */
 function startCallers(urlOf: (nth: number) => string | Promise<string>) {
   const acknowledged = new Map<string, string>()
   const unknown = new Set<string>()
-  /** When the last accepted booking was asked for. */
+  /** The time when the last accepted booking was requested. */
   let latestAccepted = 0
   const stop = startBooking(CALLERS, async (reference, tries) => {
     const askedAt = performance.now()
@@ -73,9 +73,9 @@ function startCallers(urlOf: (nth: number) => string | Promise<string>) {
     acknowledged,
     unknown,
     latestAccepted: () => latestAccepted,
-    /** Lets the callers end what they have begun, and returns how many references they wanted booked. */
+    /** Lets the callers finish, and returns the number of references that they tried to book. */
     stop,
-    /** Asks again for every acknowledged booking, and counts those that are not answered as before. */
+    /** Repeats every acknowledged booking, and counts those with a different answer. */
     async forgotten(): Promise<number> {
       let count = 0
       const again = [...acknowledged]
@@ -83,7 +83,8 @@ function startCallers(urlOf: (nth: number) => string | Promise<string>) {
         for (let next = again.pop(); next; next = again.pop()) {
           const [reference, id] = next
           let answer = await book(urlOf(again.length), reference)
-          // A call that found no time or no store was not answered for good. One that is in progress again stays so: its end was lost.
+          // A call that ran out of time or met no store has no final answer. One that is in progress again stays so, because its end was
+          // lost.
           while (!['Yes', 'Unknown', 'in progress'].includes(answer?.word ?? '')) {
             await pause(RETRY_PAUSE_MS)
             answer = await book(urlOf(again.length), reference)

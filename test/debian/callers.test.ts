@@ -9,8 +9,8 @@ import { output } from '../command.ts'
 import { CLIENT, startGateway } from '../gateway.ts'
 
 /*
- * Old integrations as they are: real programs with their own defaults, in the languages that version 1 was called from.
- * Each asks for a quote, books, reads and cancels. A program that is missing fails its tests.
+ * Real old integrations: programs with their own defaults, in the languages that called version 1. Each asks for a quote, books, reads and
+ * cancels. A program that is missing fails its tests.
  */
 
 interface Call {
@@ -25,7 +25,7 @@ const fixture = (name: string) => join(import.meta.dirname, 'callers', name)
 type Caller = readonly [program: string, form: string, file: string, ...more: string[]]
 const callers: Readonly<Record<string, Caller>> = JSON.parse(readFileSync(fixture('callers.json'), 'utf8'))
 
-/** Makes the calls one after the other, as a program has made them for years; returns what it prints of the answers. */
+/** Makes the calls one after the other, as a program has done for years; returns the answers that it prints. */
 async function talk([program, form, file, ...more]: Caller, calls: readonly Call[]): Promise<string> {
   const bodyOf = ({ fields }: Call) =>
     form === 'form' ? new URLSearchParams(fields).toString() : JSON.stringify(fields)
@@ -46,7 +46,7 @@ async function talk([program, form, file, ...more]: Caller, calls: readonly Call
   return printed
 }
 
-/** A booking whose body is too large to be sent without asking first, as curl used to see it: 1,024 bytes. */
+/** A booking whose body is too large for curl's former limit for sending without asking first: 1,024 bytes. */
 const booking = {
   ...bookingExample,
   BillToName: 'Zoë Example',

@@ -7,7 +7,7 @@ import { size } from '../size.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 import { startLoad } from './booking-callers.ts'
 
-/* Two gateways over one PostgreSQL are killed at random, and Debian's `faketime` sets the clock of one an hour ahead. */
+/* Two gateways on one PostgreSQL are killed at random, and Debian's `faketime` sets the clock of one an hour ahead. */
 
 const LONG_MS = 300_000
 const KILLS = size(3, 30)
@@ -19,13 +19,13 @@ test('gateways with different clocks that are killed under load book nothing twi
 }, async () => {
   const server = await startPostgres()
   onTestFinished(() => server.remove())
-  // Not the program itself: it would be the parent of the gateway, and a signal to it would not reach the gateway.
+  // The program `faketime` itself would be the parent of the gateway, and a signal to it would not reach the gateway.
   const library = await output('faketime', ['-f', '+1h', 'printenv', 'LD_PRELOAD'])
-  // Its timers run as they do elsewhere.
+  // The timers of this gateway run normally.
   const fake = { LD_PRELOAD: library.trim(), FAKETIME_DONT_FAKE_MONOTONIC: '1', NO_FAKE_STAT: '1' }
   const ahead = { ...fake, FAKETIME: '+1h' }
   const load = await startLoad(await server.createDatabase(), SERVICE_TAKES_MS, [ahead, {}])
-  // Further, if none was killed in the middle: that would show nothing.
+  // It continues if none was killed in the middle, because that would show nothing.
   const isEnough = (killed: number) => killed >= KILLS && (load.callers.unknown.size > 0 || killed >= 4 * KILLS)
   for (let killed = 0; !isEnough(killed); killed += 1) {
     await load.gateways[killed % 2]

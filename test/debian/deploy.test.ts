@@ -24,7 +24,7 @@ import type { Sandbox } from '../stand-in/stand-in.ts'
 import { startPostgres } from '../store/postgres-server.ts'
 
 const DEPLOY = join(ROOT, 'deploy')
-/** An empty folder that is gone after the test. */
+/** Makes an empty folder that is removed after the test. */
 function folderOf(name: string): string {
   const folder = newFolder(name)
   onTestFinished(() => rmSync(folder, { recursive: true }))
@@ -32,7 +32,7 @@ function folderOf(name: string): string {
 }
 const read = (path: string) => readFileSync(join(DEPLOY, path), 'utf8')
 
-/** Checks settings as the gateway does at its start. Other variables would be slips. */
+/** Checks settings as the gateway does at its start. Unknown variables would be slips. */
 function checkSettings(settings: NodeJS.ProcessEnv): void {
   expect(Object.keys(settings).filter((name) => !configNames.includes(name))).toEqual([])
   expect(() => readConfig(settings)).not.toThrow()
@@ -54,14 +54,14 @@ test.each([
     const built = await output('kubectl', ['kustomize', join(DEPLOY, 'kubernetes', name)])
     const resources = built.split(/^---$/m).map((text) => parse(text))
     const [settings, ...others] = resources.filter(({ kind }) => kind === 'ConfigMap')
-    // The name of a map has a hash of its settings: a change of them restarts the gateways.
+    // The name of a map contains a hash of its settings, so that a change restarts the gateways.
     expect([settings?.metadata.name, ...others]).toEqual([map && expect.stringMatching(map)])
     for (const { kind, ...rest } of resources.filter((one) => one !== settings)) {
       const Kind = KINDS[kind] ?? expect.fail(`${kind} is not known here`)
       new Kind({ kind, ...rest } as never).validate()
     }
     const pod = resources.find(({ spec }) => spec?.template).spec.template.spec
-    // A user without a name, with no right that it does not need.
+    // A user without a name and without any right that it does not need.
     expect(pod).toMatchObject({
       automountServiceAccountToken: false,
       securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
@@ -77,7 +77,7 @@ test.each([
       ...settings?.data,
       ...Object.fromEntries(variables.map(({ name, value = 'from-a-secret' }) => [name, value])),
     })
-    /** Returns the volume in which a file of the pod is. */
+    /** Returns the volume that contains a file of the pod. */
     const mountOf = (file: string) =>
       gateway.volumeMounts.find(({ mountPath }: { mountPath: string }) => file.startsWith(`${mountPath}/`))?.name
     const files = [settings?.data['TENANTS_FILE'] ?? '', '/run/secrets/transload/acme'].map(mountOf)
@@ -141,7 +141,7 @@ test('systemd: the command of the unit serves with its environment, and reads no
 describe('a proxy in front', () => {
   const CERTIFICATES = join(ROOT, 'test/http/certificates')
 
-  /** Calls the proxy with a path that is sent as it is. */
+  /** Calls the proxy with a path that is sent unchanged. */
   const call = async (
     port: number,
     path: string,
@@ -181,7 +181,7 @@ describe('a proxy in front', () => {
     expect(requests.slice(before).filter(({ path }) => !path.startsWith('/v2/'))).toEqual([])
   }
 
-  /** Returns the words that run nginx with its file before these gateways, in a folder and on a port of the test. */
+  /** Returns the command that runs nginx with its file before these gateways, in a folder and on a port of the test. */
   async function nginxBefore(urls: readonly string[], timeout = '30s') {
     const folder = folderOf('nginx')
     const port = await freePort()
@@ -263,7 +263,7 @@ describe('a proxy in front', () => {
     for (const gateway of gateways)
       if (/^transload_calls_under_way 1$/m.test(await metricsOf(gateway))) gateway.signal('SIGKILL')
     expect(await lost).toMatchObject({ status: 502, text: expect.stringContaining('"Unknown"') })
-    // Each would be sent to either in turn.
+    // In turns, some of these calls would go to the killed gateway.
     for (let i = 0; i < 4; i += 1) {
       expect(await book('R-1')).toMatchObject(booked)
       expect(await shown()).toMatchObject({ status: 200 })

@@ -10,10 +10,10 @@ import { cleanEnv, newFolder, output, pathWithThisNode, ROOT, start } from '../c
 import { blocks, pages } from '../documents.ts'
 import { CLIENT, startGateway } from '../gateway.ts'
 
-/** The lines of a page's blocks for a shell. */
+/** The lines of a page's shell blocks. */
 const shellLines = (page: string): readonly string[] => blocks(page, 'sh').flatMap((code) => code.trim().split('\n'))
 
-/** Lines that another test runs, or that no test can. */
+/** Lines that another test runs, or that no test can run. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'npm ci && npm run demo': '.ci/run, and test/commands/demo.slow.test.ts',
   'npm ci && npm test': '.ci/run',
@@ -53,7 +53,7 @@ async function openFolder() {
   return { folder, env }
 }
 
-/** Lets a line run without root, without a cluster, and with an error for a status that is one. */
+/** Changes a line to run without root and without a cluster, and to fail for an error status. */
 function asUser(line: string, folder: string): string {
   if (line.startsWith('kubectl create ')) return `${line} --dry-run=client --output=yaml`
   if (line.startsWith('install ')) return `cd '${ROOT}' && ${line.replace(' /etc/', ` '${folder}'/etc/`)}`

@@ -8,21 +8,21 @@ import { startMovingAddress } from './moving-address.ts'
 import { addressOf, openServer, startStandby } from './postgres-servers.ts'
 
 /*
- * Callers book through two gateways over one address that moves from a primary to its promoted synchronous standby, again and again.
- * Each old primary becomes the next standby. `npm run test:whole` does it twenty times.
+ * Callers book through two gateways on one address that moves from a primary to its promoted synchronous standby, again and again. Each old
+ * primary becomes the next standby. `npm run test:whole` does it twenty times.
  */
 
 const LONG_MS = 900_000
 const FAILOVERS = size(2, 20)
-/** From the promotion. A primary that goes on is left only when its commits have waited for five seconds. */
+/** After the promotion. A primary that keeps running is left only when its commits have waited for five seconds. */
 const READY_WITHIN_SECONDS = 15
 const SERVICE_TAKES_MS = 8
 const LONGEST_LIFE_MS = 1_500
 const POLL_MS = 10
 
 /**
- * How a primary ends: `killed`, and the address leads to a standby that takes no writes for a moment; `cut` off from the address
- * alone; or it `goes on`, and connections that are open still reach it.
+ * How a primary ends: `killed`, so that the address leads to a standby that accepts no writes for a moment; `cut` off from the address
+ * only; or it `goes on`, and open connections still reach it.
  */
 const ENDINGS = ['killed', 'goes on', 'cut', 'goes on'] as const
 

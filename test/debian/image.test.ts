@@ -20,8 +20,8 @@ import { cleanEnv, newFolder, output, ROOT, run, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 
 /*
- * Builds the Dockerfile with Buildah, and runs the image. The base image is made here of the programs of this machine that the
- * Dockerfile runs, with the Node of the tests: it stands for the one that the Dockerfile names.
+ * Builds the Dockerfile with Buildah, and runs the image. A replacement for the base image is made from the programs of this machine that
+ * the Dockerfile runs, with the Node of the tests.
  */
 
 const BUILD_MS = 600_000
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const npm = async (...words: readonly string[]) => (await output('npm', words, options)).trim()
   cpSync(join(await npm('root', '--global'), 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true })
   symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'))
-  // As on this machine: the authorities that it trusts, where npm looks for them, and the packages that it has.
+  // The certificate authorities and packages of this machine, where npm looks for them.
   const authorities = '/etc/ssl/certs/ca-certificates.crt'
   put(authorities)
   mkdirSync(join(root, 'usr/local/etc'), { recursive: true })
@@ -113,7 +113,7 @@ test(
         ...[...storage, 'run', '--network', 'host', '--volume', `${data}:/app/data`, ...env, container, '--'],
         ...words,
       ]
-      // The shell becomes the program: signals go to its process, as a runtime of containers sends them.
+      // The shell becomes the program, so that its process gets signals, as from a container runtime.
       const running = start('buildah', inside('sh', '-c', 'echo "process $$"; exec "$@"', 'sh', ...Cmd), options)
       const id = Number(/process (\d+)/.exec(await running.says(/process \d+/))?.[1])
       await running.says(/"msg":"listening"/)

@@ -1,4 +1,4 @@
-/** Promise: nothing is written into a store that was not looked at, and no emergency log is deleted for it (contract, section 7). */
+/** Promise: nothing is written into an unchecked store, and no emergency log is deleted for it (contract, section 7). */
 
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -29,7 +29,7 @@ test('a wrong store that answers late is refused, and gets no booking of the eme
   const gateway = start(process.execPath, [PROGRAM, 'serve'], { cwd, env })
   await gateway.says(/"listening"/)
 
-  // The look at the store waits for this lock, and a heartbeat does not.
+  // The check of the store waits for this lock, but a heartbeat does not.
   const locker = new pg.Client(addressOf(server))
   await locker.connect()
   onTestFinished(() => locker.end())

@@ -1,4 +1,4 @@
-/** Promise: alerts and dashboards read the metrics that there are (contract, section 1). */
+/** Promise: alerts and dashboards read existing metrics (contract, section 1). */
 
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

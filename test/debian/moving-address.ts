@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/* One address of PostgreSQL that moves from server to server, as a virtual IP or a proxy does. */
+/* A PostgreSQL address that moves from server to server, like a virtual IP or a proxy. */
 
-/** Starts an address of this machine that leads to a server. */
+/** Opens an address on this machine that leads to a server. */
 export async function startMovingAddress(first: number) {
   let target = first
   const open = new Map<Socket, number>()
@@ -11,7 +11,7 @@ export async function startMovingAddress(first: number) {
     const server = connect(target, '127.0.0.1')
     open.set(client, target)
     client.pipe(server).pipe(client)
-    // An end that breaks ends the other one.
+    // If one end breaks, the other is closed.
     for (const socket of [client, server]) socket.on('error', () => undefined)
     client.on('close', () => {
       open.delete(client)
@@ -24,7 +24,7 @@ export async function startMovingAddress(first: number) {
   return {
     // A server that listens on a port has such an address.
     port: (proxy.address() as AddressInfo).port,
-    /** New connections go there; open ones stay where they are. */
+    /** Sends new connections there; open ones stay where they are. */
     moveTo(port: number) {
       target = port
     },

@@ -1,4 +1,4 @@
-/** Promise: pages are sound on any device, without scripts, by keyboard alone (contract, section 1). */
+/** Promise: pages work on any device, without scripts, and by keyboard alone (contract, section 1). */
 
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core'
@@ -42,7 +42,7 @@ async function openPage(url: string, options: BrowserContextOptions = {}) {
   const page = await context.newPage()
   const complaints = complaintsOf(page)
   await page.goto(url)
-  /** Follows a link, or opens what is folded, by keyboard. */
+  /** Follows a link or opens folded content by keyboard. */
   const enter = async (place: Locator) => {
     await place.focus()
     await page.keyboard.press('Enter')
@@ -50,7 +50,7 @@ async function openPage(url: string, options: BrowserContextOptions = {}) {
   return { context, page, complaints, enter }
 }
 
-/** A gateway with 70 days of counts, a booking and one whose outcome is not known. */
+/** A gateway with 70 days of counts, a booking and one with an unknown outcome. */
 async function openFilled(): Promise<TestGateway> {
   const store = createMemoryStore()
   await fillCounts(store)
@@ -61,7 +61,7 @@ async function openFilled(): Promise<TestGateway> {
   return gateway
 }
 
-/** Collects all that the browser has to complain about, such as breaches of the content security policy. */
+/** Collects all complaints of the browser, such as breaches of the content security policy. */
 function complaintsOf(page: Page): readonly string[] {
   const complaints: string[] = []
   const complain = (text: string) => void complaints.push(text)
@@ -80,7 +80,7 @@ function complaintsOf(page: Page): readonly string[] {
 const BREACHES =
   'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => ({ id, html: nodes.map(({ html }) => html) })))'
 
-/** Opens pages with a look, one after the other, and checks that they are sound. */
+/** Opens pages with a look, one after the other, and checks them. */
 async function checkPages(
   { device, scheme }: (typeof LOOKS)[number],
   urls: readonly string[],
@@ -96,7 +96,7 @@ async function checkPages(
     expect(overflow, url).toBeLessThanOrEqual(0)
     expect(Buffer.byteLength(await page.content()), url).toBeLessThan(MOST_BYTES)
     await check(page, url)
-    // After the complaints of the page itself: the tester may load things that the policy forbids.
+    // The page's own complaints come first, because the tester may load things that the policy forbids.
     expect(complaints, url).toEqual([])
     await page.evaluate(axe.source)
     expect(await page.evaluate(BREACHES), url).toEqual([])
@@ -176,7 +176,7 @@ test('the workbench translates while one types, and the reference is searched', 
   await path.selectOption('/deleteShipment.php')
   await shows('Would be refused: 422')
   await path.selectOption('as in the request')
-  // What the path or ActionName of a pasted call says is shown, and nothing of the call before.
+  // The path or ActionName of a pasted call is shown, and nothing of the previous call.
   await body.fill(`curl http://localhost/createShipment.php -d '{"PickupZip":"x"}'`)
   await shows('Would be refused: 422')
   expect(await page.locator('#marks .is-problem').textContent()).toBe('"PickupZip":"x"')

@@ -12,7 +12,7 @@ import { freePort } from '../free-port.ts'
 import { named, newClaim, quote } from '../store/samples.ts'
 import { addressOf, asUser, type DebianServer, folderOfUser, openStoreAt, startServer } from './postgres-servers.ts'
 
-/* Debian's PgBouncer before a PostgreSQL. */
+/* Debian's PgBouncer in front of a PostgreSQL. */
 
 const LONG_MS = 120_000
 const TURNS = 12
@@ -24,7 +24,7 @@ beforeAll(async () => {
 }, LONG_MS)
 afterAll(() => server.remove())
 
-/** Starts a PgBouncer before a server, and returns the address of the database through it. */
+/** Starts a PgBouncer in front of a server, and returns the database's address through it. */
 async function startBouncer(poolMode: string): Promise<string> {
   const folder = await folderOfUser('pgbouncer')
   const port = await freePort()
@@ -73,7 +73,7 @@ test.each(['session', 'transaction'])(
     const url = await startBouncer(mode)
     const [{ store: one }, { store: other }] = [await openStoreAt(url), await openStoreAt(url)]
     for (let turn = 0; turn < TURNS; turn += 1) {
-      // Many at once take many sessions, each of which has prepared other statements.
+      // Many at once use many sessions, each with different prepared statements.
       await Promise.all(
         Array.from({ length: TURNS }, async (_, i) => {
           const id = `${mode}-${turn}-${i}`

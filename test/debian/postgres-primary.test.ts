@@ -1,4 +1,4 @@
-/** Promise: a server of PostgreSQL that takes no writes is left (contract, section 11). */
+/** Promise: the gateway leaves a PostgreSQL server that accepts no writes (contract, section 11). */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Store } from '../../src/outside/store/store.ts'
@@ -6,7 +6,7 @@ import { named, newClaim } from '../store/samples.ts'
 import { startMovingAddress } from './moving-address.ts'
 import { addressOf, type DebianServer, openServer, openStoreAt, startStandby } from './postgres-servers.ts'
 
-/* A gateway leaves a server that takes no writes, and connects again: its address may lead to another one by then. */
+/* A gateway leaves a server that accepts no writes and reconnects, because its address may then lead to another one. */
 
 const LONG_MS = 180_000
 vi.setConfig({ testTimeout: LONG_MS })
@@ -38,7 +38,7 @@ async function writesOn(store: Store, ...servers: readonly DebianServer[]): Prom
   return found.flat()
 }
 
-/* test/debian/failover.test.ts kills primaries, and lets them go on beside the standby. */
+/* test/debian/failover.test.ts kills primaries, and lets them keep running beside the standby. */
 test('a primary that hangs with its connections open is left for the standby that is promoted', async () => {
   const [primary, standby] = await primaryAndStandby()
   const { store, states, address } = await openMoving(primary)
@@ -90,11 +90,11 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   const down = states.next(false)
   await standby.kill()
   await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')
-  // Said by the session, not by a connection of the pool that was opened by chance.
+  // This must come from the session, not from a pool connection that was opened by chance.
   expect((await down).error?.message).toMatch(
     /^127\.0\.0\.1:\d+ commits nothing while it waits for a synchronous standby/,
   )
-  // No more writes wait at the server than before.
+  // No additional writes wait at the server.
   const waiting = "SELECT count(*)::int AS count FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
   const before = await primary.query(waiting)
   await expect(store.put({ names: [named()] })).rejects.toThrow('PostgreSQL does not answer')

@@ -18,18 +18,18 @@ export interface DebianServer {
   readonly port: number
   readonly folder: string
   start(): Promise<void>
-  /** Kills all its processes at once, as a machine that dies. */
+  /** Kills all its processes at once, as when a machine dies. */
   kill(): Promise<void>
-  /** Stops all its processes, as a machine that hangs: connections stay open. */
+  /** Stops all its processes, as when a machine hangs: connections stay open. */
   hang(): void
-  /** Runs statements, each by itself. */
+  /** Runs each statement separately. */
   query(...statements: string[]): Promise<readonly Record<string, unknown>[]>
   /** Waits until a query returns true. */
   until(sql: string): Promise<void>
   promote(): Promise<void>
   /** Sets a parameter, and waits until it is in effect. */
   set(name: string, value: string): Promise<void>
-  /** Replaces the data by a copy of another server's, which it then follows. */
+  /** Replaces its data with a copy of another server's, which it then follows. */
   follow(primary: DebianServer): Promise<void>
   /** Kills it, and removes its data. */
   remove(): Promise<void>
@@ -40,10 +40,10 @@ const IS_ROOT = process.getuid?.() === 0
 const USER = 'postgres'
 const PATIENCE_MS = 60_000
 const LOOK_EVERY_MS = 20
-/** It is never the machine that crashes here. */
+/** The machine itself never crashes here. */
 const SETTINGS = { fsync: 'off', listen_addresses: '127.0.0.1', unix_socket_directories: '', max_connections: '100' }
 
-/** Returns the command that runs a program of the package as a user who may. */
+/** Returns the command that runs a program of the package as a permitted user. */
 export function asUser(program: string, args: readonly string[]): [program: string, args: readonly string[]] {
   if (!IS_ROOT) return [program, args]
   return ['setpriv', [`--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', program, ...args]]
@@ -94,7 +94,7 @@ export async function openStoreAt(url: string) {
   return { store, states, notices }
 }
 
-/** Starts a standby of a server. */
+/** Starts a standby for a server. */
 export async function startStandby(primary: DebianServer): Promise<DebianServer> {
   const server = await newServer()
   await server.follow(primary)
@@ -175,7 +175,7 @@ async function newServer(settings: Readonly<Record<string, string>> = {}): Promi
       }
     },
     async promote() {
-      // Without a wait: the snapshot of one that waits may hold up the replay that it waits for.
+      // It does not wait, because the snapshot of a waiting query may block the replay that it waits for.
       await server.query('SELECT pg_promote(false)')
       await server.until('SELECT NOT pg_is_in_recovery()')
     },

@@ -15,7 +15,7 @@ import {
   startServer,
 } from './postgres-servers.ts'
 
-/* A PostgreSQL behind TLS, with a certificate of an authority of our own for `localhost` and `127.0.0.1`. */
+/* A PostgreSQL with TLS, and a certificate from our own authority for `localhost` and `127.0.0.1`. */
 
 const LONG_MS = 120_000
 const certificate = (name: string) => join(ROOT, 'test/http/certificates', name)
@@ -35,7 +35,7 @@ beforeAll(async () => {
     ssl: 'on',
     ssl_cert_file: join(folder, 'server.pem'),
     ssl_key_file: join(folder, 'server.key'),
-    // Both names of the machine: the certificate is for one of them.
+    // Two addresses of the machine; the certificate is for one of them.
     listen_addresses: '127.0.0.1,127.0.0.2',
   })
 }, LONG_MS)
@@ -51,7 +51,7 @@ async function open(parameters: string, host = '127.0.0.1') {
   return { state: states.seen[0], notices }
 }
 
-/** Tells how many sessions of gateways are encrypted, and how many are not. */
+/** Returns how many gateway sessions are encrypted, and how many are not. */
 async function sessions(): Promise<unknown> {
   const [row] = await server.query(
     `SELECT count(*) FILTER (WHERE ssl)::int AS encrypted, count(*) FILTER (WHERE NOT ssl)::int AS plain
@@ -76,7 +76,7 @@ test.each([
   const { state, notices } = await open(parameters, host)
   expect(state).toMatchObject({ ready: true })
   expect(await sessions()).toEqual({ encrypted: 1, plain: 0 })
-  // The gateway tells if it does not verify the server.
+  // The gateway says if it does not verify the server.
   expect(notices).toEqual(mode === 'require' ? [expect.stringMatching(/the server is not verified/)] : [])
 })
 

@@ -49,7 +49,7 @@ test('a HAR of Chromium is rehearsed', { timeout: 120_000 }, async () => {
 /** A line of nginx's log format `combined`. */
 const combined = (request: string) =>
   `192.0.2.7 - - [05/Jan/2026:08:00:00 +0000] "${request} HTTP/1.1" 200 52 "-" "Say \\x22hi\\x22 \\x5C"\n`
-/** Lines of a log format of nginx with `escape=json`, as the documents have it. */
+/** Lines of an nginx log format with `escape=json`, as documented. */
 const ofNginx = (request_method: string, request_uri: string, request_body: string) =>
   `${JSON.stringify({ time_iso8601: '2026-01-05T08:00:00+00:00', request_method, request_uri, remote_addr: '192.0.2.7', request_body })}\n`
 const ofTshark = ['1767600000.25', 'POST', '/getShippingQuote.php', Buffer.from(body).toString('hex')].join('\t')
@@ -72,7 +72,7 @@ test.each([
   writeFileSync(join(cwd, 'file'), recorded)
   const { code, err } = await transload(['rehearse', 'file'], cwd)
   expect(code).toBe(1)
-  // What tshark prints of a capture is its input here.
+  // Its input here is the output of tshark for a capture.
   const program = err.slice(err.indexOf('jq '))
   const input = typeof recorded === 'string' ? {} : { input: `${ofTshark}\n` }
   writeFileSync(join(cwd, 'made.ndjson'), await output('bash', ['-c', program], { cwd, ...input }))

@@ -18,7 +18,7 @@ interface Runner {
   /** The beginning of the command that compiles all programs at once. */
   readonly compile?: readonly string[]
 }
-/** C# is not run: Debian has no compiler of it. */
+/** C# is not run, because Debian has no compiler for it. */
 const runners: Readonly<Partial<Record<Language, Runner>>> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'snippets.json'), 'utf8'),
 )
@@ -62,7 +62,7 @@ test.each(Object.entries(runners))(
       )
       return run(program, [...args, ...ids], { env: { ...env, ...more } })
     }
-    /** What the service received last, of what changes nothing by being sent twice. */
+    /** The last request at the service, without the parts that may differ when it is sent twice. */
     const received = () => {
       const { method, path, body } = sandbox.requests.at(-1) ?? {}
       return { method, path, body: body ? JSON.parse(body) : undefined }
@@ -79,7 +79,7 @@ test.each(Object.entries(runners))(
       expect(ended).toMatchObject({ code: 0 })
       const result = { printed: ended.out, ...received() }
       if (language !== 'curl') return result
-      // New code that is checked is called right, and changes nothing.
+      // New code that is checked is accepted, and changes nothing.
       await explain(name)
       const sent = sandbox.requests.length
       expect(await start(name, [id], { SERVICE_URL: `${gateway.url}/check` })).toMatchObject({ code: 0 })
@@ -115,7 +115,7 @@ test.each(Object.entries(runners))(
     expect((await ran('Read', shipment?.id)).printed).toContain("Sam O'Example")
     expect(await ran('Cancel', copy?.id)).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
 
-    // Without an id, the path would be that of all shipments.
+    // Without an id, it would be the path of all shipments.
     const sent = sandbox.requests.length
     for (const ids of [[''], []]) {
       const bare = await start('Cancel', ids)

@@ -5,9 +5,9 @@ import { expect, test } from 'vitest'
 import { cleanEnv, output, ROOT } from '../command.ts'
 import { size } from '../size.ts'
 
-/** Above the documented memory: three minutes took 283 and 286. */
+/** More than the documented memory: three minutes took 283 and 286. */
 const MOST_MEGABYTES = 320
-/** A leak of half a kilobyte a call would be more within the time. */
+/** A leak of half a kilobyte per call would exceed this in time. */
 const GROWTH_MEGABYTES = 80
 const MINUTES = size(0.2, 3)
 
@@ -20,7 +20,7 @@ test('under load of every kind, memory stays small and flat', { timeout: (MINUTE
   expect(exitCode).toBe(0)
   expect(failed, out).toBe(0)
   expect(statuses[500]).toBeUndefined()
-  // However slow the machine is, each of the eight callers has had every kind of outcome.
+  // Even on a slow machine, each of the eight callers has had every kind of outcome.
   for (const status of [200, 400, 404, 413, 422]) expect(statuses[status], out).toBeGreaterThanOrEqual(8)
   expect(Math.max(...megabytes)).toBeLessThan(MOST_MEGABYTES)
   const [warm, last] = [megabytes[Math.min(3, megabytes.length - 2)], megabytes.at(-1)]

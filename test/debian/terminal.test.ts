@@ -1,4 +1,4 @@
-/** Promise: on a terminal, commands say what they say elsewhere (contract, section 11). */
+/** Promise: commands print the same on a terminal as elsewhere (contract, section 11). */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { badLines, helpLines, printed, RUN_LINES } from '../commands/every-comma
 
 const PROGRAM = `"${process.execPath}" "${join(ROOT, 'bin/transload.js')}"`
 
-/** Runs a command on a pseudo-terminal, and returns what a terminal would show, with its escape sequences. */
+/** Runs a command on a pseudo-terminal, and returns its output with the escape sequences. */
 async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<string> {
   const { code, out } = await run('script', ['--quiet', '--return', '--command', command, '/dev/null'], {
     env: cleanEnv(env),

@@ -1,4 +1,4 @@
-/** Promise: the service of the demo says what it is, and never runs in production. `test/certify` shows that it is like the real one. */
+/** Promise: the demo's service says that it is one, and never runs in production. `test/certify` shows that it is like the real one. */
 
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox } from '../../src/labs/demo/sandbox.ts'

@@ -8,7 +8,7 @@ const QUOTE = '/getShippingQuote.php'
 const BOOK = '/createShipment.php'
 const CHANGE = { PickupName: 'Gate 9', Make: 'Honda' }
 
-/** The calls, and the request of each whose reply is changed. */
+/** The calls, each with the request whose reply is changed. */
 const CALLS = {
   quote: { path: QUOTE, fields: quoteExample, method: 'POST' },
   'quote update': { path: QUOTE, fields: { ActionName: 'Update Rate' }, method: 'PUT' },
@@ -24,9 +24,9 @@ const CALLS = {
 export type CallName = keyof typeof CALLS
 export const callNames = Object.keys(CALLS) as readonly CallName[]
 
-/** Opens a gateway whose calls get a reply that a test changes; each is about a quote or a booking of its own. */
+/** Opens a gateway whose calls get a changed reply; each concerns a separate quote or booking. */
 export async function openDoubted() {
-  // One spelling of each request, so that each request of a call is the next step of it.
+  // With one spelling of each request, each request of a call is its next step.
   const env = { ...OWN, V2_QUOTE_METHOD: 'POST', V2_SHIPMENT_PATH: '/v2/shipments' }
   const gateway = await startGateway({ env })
   const { sandbox } = gateway
@@ -50,7 +50,7 @@ export async function openDoubted() {
       answer,
       /** The requests that followed the one whose reply was changed. */
       next: sandbox.requests.slice(methods.indexOf(method) + 1),
-      /** The answer to the same call again, with a service that is well. */
+      /** Repeats the call with a healthy service. */
       again: call,
       shipments: () => shipments(gateway, number).length,
     }

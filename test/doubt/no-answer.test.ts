@@ -1,4 +1,4 @@
-/** Promise: a call without an answer says what may have been done (contract, section 9). */
+/** Promise: if the service does not answer, the caller learns what may have been done (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -17,7 +17,7 @@ const PASSED = /It may have completed the request\. Read the record before you s
 const ASKED = /^(?!.*(?:may have|not known whether))/
 const AGAIN = /Try again/
 
-/** The calls: how, with which fields, what a caller is told of each, and if the transportation is booked. */
+/** The calls: the path, the fields, the message to the caller, and whether the transportation is booked. */
 const CALLS: Readonly<Record<string, readonly [path: string, fields: object, message: RegExp, booked?: string]>> = {
   'a new quote': [QUOTE, quoteExample, ASKED],
   'an update of a quote': [QUOTE, { ...named, ActionName: 'Update Rate' }, CHANGE],
@@ -41,7 +41,7 @@ const CALLS: Readonly<Record<string, readonly [path: string, fields: object, mes
   'POST /v2/quote/?from=NY': ['', {}, AGAIN],
 }
 
-/** Makes a call; one without a path is named by its request. */
+/** Makes a call; if it has no path, its name is the request. */
 async function send(gateway: TestGateway, what: string): Promise<Pick<WholeAnswer, 'status' | 'json'>> {
   const [path = '', fields = {}] = CALLS[what] ?? []
   if (path !== '') return path.includes('?') ? get(gateway, path) : post(gateway, path, fields)
@@ -50,7 +50,7 @@ async function send(gateway: TestGateway, what: string): Promise<Pick<WholeAnswe
   return { status, json: JSON.parse(text) }
 }
 
-/** The requests that meet the fault, where the gateway reads first. */
+/** The requests that meet the fault, if the gateway reads first. */
 const METHOD_OF: Readonly<Record<string, Pick<Fault, 'on'>>> = {
   'an update': { on: { method: 'PUT' } },
   'POST /v2/quote/q-1/approve': { on: { method: 'POST' } },
@@ -64,7 +64,7 @@ test.each<[string, Fault, number]>([
   ['half a reply', { kind: 'reset-mid-body' }, 502],
   ['too large a reply', { kind: 'huge', megabytes: 9 }, 502],
 ])('%s', async (_, fault, status) => {
-  // What is passed through is streamed: it breaks off as it came.
+  // A call that is passed through is streamed, so its reply breaks off.
   const isPassedOn = fault.kind === 'reset-mid-body' || fault.kind === 'huge'
   const told = async ([what, [, , message, booked]]: (typeof ALL)[number]) => {
     const gateway = await startGateway({ env: fault.kind === 'timeout' ? { UPSTREAM_TIMEOUT_MS: '2000' } : {} })
@@ -72,7 +72,7 @@ test.each<[string, Fault, number]>([
     await book(gateway, { ReferenceNumber: 'REF-1' })
     gateway.sandbox.fail({ ...fault, ...METHOD_OF[what], times: 'always' })
     const { status: answered, json } = await send(gateway, what)
-    // A version-2 caller gets problem details, whose words say it.
+    // A version-2 caller gets problem details with the same message.
     const isVersion2 = / \/v2\/|version-2/.test(what)
     const expected = [what, what === 'a booking' ? 503 : status, expect.stringMatching(message)]
     expect([what, answered, isVersion2 ? json.detail : json.Message]).toEqual(expected)

@@ -1,4 +1,4 @@
-/** Promise: a number is never taken for another thing's, and one thing in two spellings is one thing (contract, sections 6 and 7). */
+/** Promise: a number is never mistaken for another thing's, and one thing in two spellings is one thing (contract, sections 6 and 7). */
 
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -63,7 +63,7 @@ test.each([
   const { sandbox } = gateway
   await post(gateway, '/getShippingQuote.php', quoteExample)
   const [id = ''] = sandbox.quotes.keys()
-  // A service that understands the spelling does this, and says little.
+  // A service that understands the spelling does this without saying much.
   await post(sandbox, `/v2/quote/${id}/approve`, '')
   sandbox.fail({ kind: 'status', status: 200, body: '{}', on: { method: 'POST' } })
   expect((await ask(gateway, 'POST', pathOf(id))).status).toBe(200)

@@ -9,7 +9,7 @@ import type { RecordedRequest } from '../stand-in/stand-in.ts'
 import { callNames, openDoubted } from './doubted.ts'
 
 /*
- * The replies are what it would have answered, cut, wrapped, renamed and filled with strange values, under any status.
+ * The replies are the service's own, but cut, wrapped, renamed and filled with strange values, with any status.
  */
 
 const strange = fc.constantFrom(
@@ -54,7 +54,7 @@ function changed(body: string, { kind, key, text, share }: typeof change extends
   }
 }
 
-/** The members of an object in a text; none where there is none. */
+/** The members of an object in a text; none if there is no object. */
 function parsed(text: string): Readonly<Record<string, unknown>> {
   try {
     return { ...JSON.parse(text) }
@@ -65,7 +65,7 @@ function parsed(text: string): Readonly<Record<string, unknown>> {
 
 const status = fc.oneof(
   { weight: 8, arbitrary: fc.constantFrom(200, 201, 202, 204) },
-  // Others are tried again, and open the circuit.
+  // Other statuses cause retries and open the circuit.
   { weight: 2, arbitrary: fc.integer({ min: 200, max: 599 }).filter((one) => ![502, 503, 504].includes(one)) },
 )
 const headers = fc.constantFrom<Readonly<Record<string, string>>>(
@@ -74,7 +74,7 @@ const headers = fc.constantFrom<Readonly<Record<string, string>>>(
 const name = fc.constantFrom(...callNames)
 const sample = fc.record({ name, status, headers, changes: fc.array(change, { maxLength: 4 }) })
 
-/** Nothing that the service says comes out raw, or without end, and no call ends in a fault of the gateway. */
+/** No text of the service is shown raw or without a limit, and no call ends in a fault of the gateway. */
 function expectPlain({ status: answered, json, headers: told }: WholeAnswer): void {
   expect(answered).not.toBe(500)
   expect(json.Message).not.toBe('')
@@ -96,7 +96,7 @@ function expectWholeRead(reply: Answer, put: RecordedRequest): void {
   expect(idsOf(parsed(put.body)['vehicles'])).toEqual(expect.arrayContaining(idsOf(read['vehicles'])))
 }
 
-/** Replies tried; `TRANSLOAD_RUNS=100000` tries more by hand. */
+/** The number of replies; `TRANSLOAD_RUNS=100000` tries more by hand. */
 const RUNS = runs(60, 8_000)
 
 test('no reply of the service makes the gateway fail, lie or destroy', { timeout: 1_800_000 }, async () => {

@@ -9,8 +9,8 @@ import { callNames, openDoubted } from './doubted.ts'
 const SAID: Readonly<Record<string, Said>> = JSON.parse(readFileSync(join(import.meta.dirname, 'replies.json'), 'utf8'))
 
 /*
- * A caller is told what a reply proves, and nothing is written that was not read. A cell is the status of the answer (`U`: 503, and the
- * outcome of the booking is not known) and the requests that follow. `cancellation` is carried out by the service, and `not made` is not.
+ * A caller learns what a reply proves, and nothing is written that was not read. A cell is the status of the answer (`U`: 503 and an
+ * unknown outcome of the booking) and the requests that follow. The service carries out `cancellation`, but not `not made`.
  */
 const TABLE = `
                                     | quote    | quote update | approval | booking | read    | read to update | update  | cancellation   | not made
@@ -108,14 +108,16 @@ const json =
 const text =
   (change: (own: string) => string | Buffer, status = 200): Change =>
   ({ body }) => ({ status, body: change(String(body)) })
-/** The reply with another id, under whichever key it has one. */
+/** The reply with another id, under whatever key it has. */
 const withId = (id: (own: string) => unknown) =>
   json((body) => {
     const key = 'shipment_id' in body ? 'shipment_id' : 'id'
     return { ...body, [key]: id(String(body[key])) }
   })
 
-/** The replies that are made of the right one, each with what is odd about it; `replies.json` has those that say the same to all. */
+/**
+ * The replies that are made from the correct one, each by what is odd about it; `replies.json` has those that are the same for all calls.
+ */
 const CHANGES: Readonly<Record<string, Change>> = {
   'a list of the thing': json((body) => [body]),
   'the thing in data': json((data) => ({ data })),
@@ -139,7 +141,7 @@ const CHANGES: Readonly<Record<string, Change>> = {
   'the id alone': json(({ id, shipment_id }) => ({ id, shipment_id })),
 }
 
-/** A body; or members that are added to the right one, left out of it (`without`), or in the place of its id. */
+/** A body; or members that are added to the correct one, left out of it (`without`), or replace its id. */
 type Said = {
   readonly body?: string
   readonly with?: Json
@@ -155,7 +157,7 @@ function saying({ body, with: more, without = [], ...other }: Said): Change {
   )
 }
 
-/** Returns the change that a row names: in words, or by its status alone. */
+/** Returns the change that a row names in words or by its status. */
 function changeOf(what: string): Change {
   const said = SAID[what]
   const status = Number(/\d+/.exec(what))
@@ -191,7 +193,7 @@ test('replies and what follows from them', { timeout: 180_000 }, async () => {
       if (answered === 200 && name === 'quote') expect(shown.Cost).toMatch(/^\d+\.\d\d$/)
       if (answered === 200 && name === 'read') expect(shown.ReferenceNumber).not.toBe('')
       if (name !== 'booking') continue
-      // Never sent again unless the reply proves that nothing was booked.
+      // It is never sent again unless the reply proves that nothing was booked.
       expect((await again()).json.TransportationBooked).toBe(isUnknown ? 'Unknown' : 'Yes')
       if (isUnknown || answered === 200) expect(shipments()).toBe(1)
     }

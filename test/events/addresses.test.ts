@@ -1,4 +1,4 @@
-/** Promise: no delivery reaches a network that the operator did not allow (contract, section 10). */
+/** Promise: no delivery reaches a network that the operator has not allowed (contract, section 10). */
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { createPost, createResolve, isPublic } from '../../src/state/events/call
 import { endpoint, openOffice } from './office.ts'
 import { startReceiver } from './receiver.ts'
 
-/** Hosts of URLs that lead to addresses which are not public, in the spellings that parsers understand. */
+/** URL hosts that lead to nonpublic addresses, in the spellings that parsers understand. */
 const FORBIDDEN_HOSTS = `
   Loopback, decimal, octal, hexadecimal, short, with a trailing dot:
     127.0.0.1 127.1 127.0.1 2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 0x7f.0x0.0x0.0x1 127.0.0.1.
@@ -33,7 +33,7 @@ const FORBIDDEN_HOSTS = `
   .flatMap((line) => line.trim().split(' '))
 
 const allowed = compileNetworks([])
-/** Tries one delivery to an address whose name resolves to these addresses, of which none is allowed. */
+/** Tries one delivery to a name that resolves to these addresses, none of which is allowed. */
 const postTo = (url: string, addresses: readonly string[]) =>
   createPost({ resolve: async () => addresses })(endpoint(url, { allowed }), DELIVERY)
 const DELIVERY = { id: 'msg_1', body: { text: '{}', format: 'json' }, at: 0 } as const
@@ -54,7 +54,7 @@ test.each(['8.8.8.8', '1.1.1.1', '2606:4700::1111', '2a00:1450::1'])('%s is publ
   expect(isPublic(address)).toBe(true)
 })
 
-/** Counts connections to an address, which nothing may open. */
+/** Counts connections to an address that must get none. */
 async function startListener(host: string, port = 0) {
   let connections = 0
   const server = createServer((socket) => {
@@ -100,7 +100,7 @@ describe('the name servers', () => {
   const IPV4 = '192.0.2.1'
   const IPV6 = '2001:db8::1'
 
-  /** Addresses by the type of the question (RFC 1035), as they are written in a record. */
+  /** Addresses by the type of the question (RFC 1035), in the form of a record. */
   const DATA = new Map([
     [1, Buffer.from([192, 0, 2, 1])],
     [28, Buffer.from('20010db8000000000000000000000001', 'hex')],

@@ -30,7 +30,7 @@ export function deliverTo({ url }: Pick<TestGateway, 'url'>, sandbox: Sandbox): 
   sandbox.set({ webhookUrl: url + HOOK, webhookRetry: { attempts: 6, delayMs: 20 } })
 }
 
-/** A tenant whose events come with this secret. */
+/** A tenant whose events arrive with this secret. */
 export function withHook(place: string, name: string, secret: string, more: object = {}): TenantDeclaration {
   const file = join(place, `${name}.hook`)
   writeFileSync(file, `${secret}\n`)
@@ -44,7 +44,7 @@ export const EVENT = {
   event_date: '2024-08-10T08:00:00+0000',
 } as const
 
-/** Sends an event like the service; an object becomes JSON. */
+/** Sends an event as the service does; an object becomes JSON. */
 export function deliver(
   gateway: Pick<TestGateway, 'url'>,
   event: string | object | Uint8Array<ArrayBuffer>,
@@ -54,7 +54,7 @@ export function deliver(
   return post(gateway, path, event, { 'content-type': 'application/json', ...headers })
 }
 
-/** Waits until a claim is in a state; how long says nothing, so it looks again and again. */
+/** Waits until a claim is in a state, however long that takes. */
 export async function untilState(store: Store, handle: string, state: Claim['state']): Promise<Claim> {
   let claim: Claim | undefined
   const look = async () => {

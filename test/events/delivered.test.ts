@@ -1,4 +1,4 @@
-/** Promise: a tenant gets each event in a version-1 form, signed, in order, and again until it takes it (contract, section 10). */
+/** Promise: a tenant gets each event in version-1 form, signed, in order, and repeated until it accepts it (contract, section 10). */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ import { type Handle, type ReceivedDelivery, replies, startReceiver } from './re
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(24, byte).toString('base64')}`
 
-/** Checks the signature of a delivery, and returns its body; throws if the signature is wrong, and for a body that is no JSON. */
+/** Checks the signature of a delivery, and returns its body; throws if the signature is wrong or the body is not JSON. */
 const verified = (secret: string, { body, headers }: ReceivedDelivery) =>
   new Webhook(secret).verify(body, headers as Record<string, string>)
 
@@ -42,7 +42,7 @@ describe('a delivery', () => {
     const { take, pass, store, received } = await openTo(replies(500), { keys, format })
     const id = await take()
     await pass(0)
-    // A later booking does not change what was said.
+    // A later booking does not change the event.
     await store.put({ names: [], shipment: { tenant: 'acme', id: 's-1', own: 'ANOTHER' } })
     await pass(6_000)
     expect(received).toHaveLength(2)
@@ -51,7 +51,7 @@ describe('a delivery', () => {
       expect(delivery.body).toContain('REF-s-1')
       for (const secret of SECRETS) {
         if (format === 'json') expect(verified(secret, delivery)).toMatchObject({ ShipmentNumber: 'REF-s-1' })
-        // The package parses the body once the signature is right.
+        // The package parses the body after verifying the signature.
         else expect(() => verified(secret, delivery)).toThrow(SyntaxError)
       }
       expect(() => verified(secretOf(3), delivery)).toThrow(/signature/i)
@@ -243,7 +243,7 @@ describe('receivers that fail', () => {
     const id = await take()
     await pass(0)
     expect((await found(id)).state).toBe('delivered')
-    // The buffers of two sockets, and no more.
+    // No more than the buffers of two sockets.
     expect(written).toBeLessThan(32 * 1024 * 1024)
   })
 
@@ -253,7 +253,7 @@ describe('receivers that fail', () => {
     await pass(0)
     const pauses = [5_000, 300_000, 1_800_000, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS)]
     for (const [i, pauseMs] of pauses.entries()) {
-      // More and less than the jitter.
+      // Just outside the jitter on both sides.
       await pass(pauseMs * 0.89)
       expect(received.length).toBe(i + 1)
       await pass(pauseMs * 0.22)

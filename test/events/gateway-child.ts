@@ -5,7 +5,7 @@ import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 
 /*
- * A gateway that looks often for what a killed one was delivering, and for unknown bookings.
+ * A gateway that often looks for deliveries of a killed one and for unknown bookings.
  */
 
 const { config, catalog } = await loadConfig()

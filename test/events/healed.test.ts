@@ -34,14 +34,14 @@ import {
   withHook,
 } from './deliver.ts'
 
-/** The service carries the booking out, and its answer is never sent. */
+/** The service carries out the booking, but never answers. */
 const SILENT = { kind: 'timeout', on: ON_CREATION } as const
-/** The service carries the booking out, and its answer gets lost at once. */
+/** The service carries out the booking, but its answer gets lost at once. */
 const LOST = { kind: 'reset-after', on: ON_CREATION } as const
 /** The service loses the request. */
 const NOT_MADE = { kind: 'reset-before', on: ON_CREATION } as const
 
-/** Opens a gateway to which the test alone delivers events. */
+/** Opens a gateway to which only the test delivers events. */
 const startQuiet = (more: object = {}) => startGateway({ env: { ...RECEIVES, ...SHORT_TIMEOUT, ...more } })
 
 const KEYS = ['one', 'other'].map((key) => ({ 'idempotency-key': key }))
@@ -54,17 +54,17 @@ async function bookUnknown(gateway: TestGateway, headers: Readonly<Record<string
   return { handle, id: [...gateway.sandbox.shipments.keys()].find((one) => !before.has(one)) ?? '' }
 }
 
-/** Delivers an event, and waits for the read that it causes to be over. */
+/** Delivers an event, and waits until the read that it causes is done. */
 async function deliverAndRead(gateway: TestGateway, id: string, event: string = EVENT.event): Promise<void> {
   const read = gateway.sandbox.next(({ method, path }) => method === 'GET' && path.endsWith(`/${id}`))
-  // What an event says is no fact.
+  // The data of an event are not trusted.
   const data = { external_id: { old_value: null, new_value: REFERENCE } }
   await deliver(gateway, { ...EVENT, shipment_id: id, event, data })
   await read
   await gateway.sandbox.idle()
 }
 
-/** Changes a shipment at the service, which says nothing. */
+/** Changes a shipment at the service without an event. */
 function change({ sandbox }: TestGateway, id: string, body: object): void {
   sandbox.shipments.set(id, { ...(sandbox.shipments.get(id) ?? expect.fail('no shipment')), ...body })
 }
@@ -89,7 +89,7 @@ test('a booking that times out, whose event comes first, is healed; the retry ge
   expect(await lastWhy(gateway, handle)).toBe('healed: webhook')
   expect(gateway.lines()).toContainEqual(expect.objectContaining({ booking: handle, shipment: id, how: 'webhook' }))
   expect(await healed(gateway)).toEqual({ 'how="webhook"': 1, 'how="sweep"': 0 })
-  // The answer is the one that the booking would have had, and its names resolve.
+  // The answer is the one that the booking would have got, and its names resolve.
   const numberOf = ({ headers }: { readonly headers: Headers }) => headers.get('transload-shipment-number') ?? ''
   const number = gateway.sandbox.shipments.get(id)?.number ?? ''
   expect(numberOf(retry)).toBe(number)
@@ -100,7 +100,7 @@ test('a booking that times out, whose event comes first, is healed; the retry ge
 })
 
 describe('what cannot be decided stays unknown:', () => {
-  /** How a shipment looks that the booking has not made, and what a read may give in its place. */
+  /** Shipments that the booking did not make, and the results of a read that stand for none. */
   const { shown, read }: { shown: Record<string, object>; read: Record<string, Fault> } = JSON.parse(
     readFileSync(join(import.meta.dirname, 'undecided.json'), 'utf8'),
   )
@@ -181,7 +181,7 @@ describe('what cannot be decided stays unknown:', () => {
   ])('%s', async (_, undecided) => {
     const gateway = await startQuiet({ UPSTREAM_TIMEOUT_MS: '1500' })
     const handle = await undecided(gateway)
-    // A later event of another shipment is read after it: then the first one is decided.
+    // A later event of another shipment is read afterwards; by then, the first one is decided.
     await deliverAndRead(gateway, '88888888-2222-4333-8444-555555555555')
     expect((await gateway.store.claimByHandle(handle))?.state).toBe('unknown')
     expect(await healed(gateway)).toEqual({ 'how="webhook"': 0, 'how="sweep"': 0 })
@@ -213,7 +213,7 @@ test('in client mode, the credential for events heals the bookings of its own Cl
   const env = { ...SHORT_TIMEOUT, ...client, WEBHOOK_SECRET: SECRET }
   const gateway = await startGateway({ env, sandbox: { credentials, findsByReference: true } })
   const { sandbox, store } = gateway
-  // By the events of its own shipments, and by a sweep.
+  // By the events of its own shipments and by a sweep.
   const theirs = await bookUnknown(gateway, rival)
   deliverTo(gateway, sandbox)
   const { handle } = await bookUnknown(gateway)
@@ -285,7 +285,7 @@ describe('the sweep', () => {
     const asked = gateway.sandbox.next(({ method }) => method === 'GET')
     const after = await restart(gateway, { UPSTREAM_TIMEOUT_MS: '60000', SHUTDOWN_GRACE_MS: '100' })
     await asked
-    // Within the time of a test, which is half of what the service takes.
+    // Within the time of a test, which is half of the service's delay.
     await expect(after.gateway.close()).resolves.toBeUndefined()
   })
 })

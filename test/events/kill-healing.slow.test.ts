@@ -1,4 +1,4 @@
-/** Promise: gateways that are killed lose no event, keep the order, heal every booking, and book none twice (contract, sections 7 and 10). */
+/** Promise: killed gateways lose no event, keep the order, heal every booking, and book none twice (contract, sections 7 and 10). */
 
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -81,13 +81,13 @@ test.each([
         const ReferenceNumber = `REF-${caller}-${references.length}`
         references.push(ReferenceNumber)
         const gateway = gateways[Math.floor(Math.random() * 2)]
-        // A booking whose answer does not come is left to healing.
+        // A booking without an answer is left to healing.
         const answer = gateway && (await book(gateway, { ReferenceNumber }, as(TENANT)).catch(() => undefined))
         await pause(answer ? 10 : 50)
       }
       return references
     })
-    /** Loses answers to bookings at random, some of which were carried out; and lets shipments have more events. */
+    /** Loses answers to bookings at random, some of which were carried out, and causes more events of shipments. */
     const disorder = setInterval(() => {
       const kind = Math.random() < 0.7 ? 'timeout' : 'timeout-unprocessed'
       if (Math.random() < 0.5) service.fail({ kind, on: ON_CREATION })
@@ -95,7 +95,7 @@ test.each([
     }, 50)
     for (let kill = 0; kill < KILLS; kill += 1) {
       const gateway = gateways[kill % 2]
-      // The events go to the one that is about to be killed.
+      // The events go to the gateway that is about to be killed.
       service.set({ webhookUrl: `${gateway?.url}/webhooks/${SECRET}`, webhookRetry: { attempts: 3, delayMs: 100 } })
       const before = acknowledgedBy(service).length
       await expect.poll(() => acknowledgedBy(service).length, { timeout: LONG_MS }).toBeGreaterThan(before)
@@ -111,7 +111,7 @@ test.each([
 
     const store = await openStore(storeUrl)
     onTestFinished(() => store.close())
-    // Every event that was answered is stored, and delivered in the order of its shipment: a copy only follows its like.
+    // Every answered event is stored, and delivered in the order of its shipment; a copy directly follows its original.
     await expect.poll(() => store.openEvents(), MENDED).toEqual([])
     const arrived = receiver.received.map(({ headers }) => headers['webhook-id'])
     for (const id of service.shipments.keys()) {
@@ -126,7 +126,7 @@ test.each([
     const made = new Map([...service.shipments.values()].map(({ id, external_id }) => [external_id, id]))
     await expect.poll(() => waiting(store, made), MENDED).toEqual([])
     expect(await healed(store)).toBeGreaterThan(0)
-    // A caller that tries again gets the shipment that the service made, once the gateway trusts the service again.
+    // A caller that retries gets the service's shipment once the gateway trusts the service again.
     const [first] = gateways
     for (const ReferenceNumber of references) {
       const id = made.get(ReferenceNumber)
@@ -146,7 +146,7 @@ const acknowledgedBy = ({ webhookDeliveries }: Sandbox) => webhookDeliveries.fil
 
 /** The open bookings whose shipment exists. */
 async function waiting(store: Store, made: ReadonlyMap<string | undefined, string>): Promise<readonly string[]> {
-  // First those that may become unknown in between.
+  // First, those that may become unknown meanwhile.
   const sending = await store.listClaims({ state: 'sending', limit: 100_000 })
   const unknown = await store.listClaims({ state: 'unknown', limit: 100_000 })
   return [...sending, ...unknown].map(({ reference }) => reference).filter((reference) => made.has(reference))

@@ -9,7 +9,7 @@ import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
 import { type DeliveryOptions, startDelivery } from '../../src/state/events/delivery.ts'
 import { newEvent } from '../store/samples.ts'
 
-/** The settings of a caller. */
+/** A caller's settings. */
 export const SETTINGS = {
   transport_type: 'open',
   vehicle_type: 'car',
@@ -17,7 +17,7 @@ export const SETTINGS = {
   shipment_number: 'caller',
 } as const
 
-/** Returns an endpoint that may be on this machine. */
+/** Returns an endpoint that is allowed on this machine. */
 export function endpoint(url: string, given: Partial<CallbackEndpoint> = {}): CallbackEndpoint {
   return {
     tenant: 'acme',
@@ -38,10 +38,10 @@ export interface OfficeOptions extends Pick<DeliveryOptions, 'timeoutMs' | 'slot
 const START = Date.parse('2026-11-22T00:00:00Z')
 const NEVER_MS = 1_000_000_000
 
-/** The caller's number of a shipment in these tests. */
+/** The caller's number for a shipment in these tests. */
 const ownNumber = (shipment: string) => `REF-${shipment}`
 
-/** Starts deliveries for one test. They look for what is due only when the test says so. */
+/** Starts deliveries for one test, which look for due events only when the test says so. */
 export async function openOffice({ endpoints, store: given, ...options }: OfficeOptions) {
   let now = START
   const store = given ?? createMemoryStore({ now: () => now })
@@ -51,7 +51,7 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
     catalog: await loadMappings(),
     resolve: async () => [],
     statusOf: async () => undefined,
-    // Its leases last for their time.
+    // Its leases last for their full time.
     leases: { instance: '', hold: async () => () => true },
     timeoutMs: 2_000,
     log: createLog('info', { write: (line) => void lines.push(JSON.parse(line)) }),
@@ -76,7 +76,7 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
       const payload = JSON.stringify({ shipment_id: id, event: name, event_date: date })
       return (await store.takeEvent({ ...event, payload, ...given })).id
     },
-    /** Lets time pass, and then everything that is due. */
+    /** Lets time pass, and then handles everything that is due. */
     async pass(ms: number) {
       now += ms
       await deliveries.poll()

@@ -1,4 +1,4 @@
-/** Promise: an event is answered once it is durable, and stored once (contract, section 10). */
+/** Promise: an event is acknowledged once it is durable, and stored only once (contract, section 10). */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -58,7 +58,7 @@ test('a copy is a duplicate, whatever the order of its members; another date or 
     { data: null },
   ]
   for (const other of others) expect((await deliver(gateway, { ...event, ...other })).json.duplicate).toBe(false)
-  // No data, and none written out, is the same.
+  // Absent data and null are the same.
   expect((await deliver(gateway, EVENT)).json.duplicate).toBe(true)
   expect(await countsOf(gateway)).toMatchObject({ 'result="duplicate"': 2 })
 })
@@ -172,7 +172,7 @@ test('an event is answered once it is durable, and not before: a store that is d
   durable = Promise.withResolvers()
   const copy = deliver(gateway, EVENT).finally(() => order.push('answered'))
   await asked.promise
-  // A whole other call is answered in between.
+  // A whole other call is answered meanwhile.
   expect((await get(gateway, '/healthz')).status).toBe(200)
   order.push('another call')
   durable.resolve()
@@ -182,7 +182,7 @@ test('an event is answered once it is durable, and not before: a store that is d
 
 test('more than a thousand events of a source in a second are a flood', { timeout: 60_000 }, async () => {
   const gateway = await startReceiver()
-  // No time passes: what a source may send is not renewed.
+  // No time passes, so the allowance of a source is not renewed.
   const now = performance.now()
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now)
   onTestFinished(() => clock.mockRestore())

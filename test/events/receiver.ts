@@ -41,7 +41,7 @@ export async function startReceiver(handle: Handle = replies(200)) {
     url: `http://127.0.0.1:${port}/hook`,
     port,
     received,
-    /** Resolves once so many deliveries have arrived. */
+    /** Resolves when this many deliveries have arrived. */
     count: (deliveries: number) =>
       new Promise<void>((resolve) => {
         const look = () => {
