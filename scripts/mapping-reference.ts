@@ -76,7 +76,7 @@ function describeCallback({ name, summary, events, fields }: Callback, above: Ab
   const statuses = Object.entries(eventStatuses).map(([event, status]) => `${code(status)} for ${code(event)}`)
   return `### ${name}
 
-${summary} It is used for ${events === 'any' ? 'every event without a callback of its own' : codes(events)}. Numbers are the caller's own if the
+${summary} It applies to ${events === 'any' ? 'every event without its own callback' : codes(events)}. Numbers are the caller's own if the
 gateway knows them; otherwise \`number\` is the service's id. A field of \`changes\` is sent only if the event says that it changed. \`status\` is
 the changed status, or the event's: ${statuses.join(', ')}.
 
@@ -132,7 +132,7 @@ function shortened(
 
 const BELOW_CHANGES = ', below `changes`'
 const AS_PICKUP = 'the same fields below `delivery`'
-const SAME_NAME = 'quote: the fact of that name'
+const SAME_NAME = 'quote: the fact with that name'
 
 function describeRequirement({ anyOf }: Requirement): string {
   return anyOf

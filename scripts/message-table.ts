@@ -26,13 +26,13 @@ export function messagePart({ actions, callbacks }: Catalog): string {
   const byMeaning = Map.groupBy(byStatus, meaningOf)
   return `## Messages
 
-Every \`Message\` of a success, by action or event. \`{…}\` is filled in.
+Every success \`Message\`, by action or event. \`{…}\` is filled in.
 
 ${list(sentences.filter(([, texts]) => texts.length > 0))}
 ## Errors
 
-Every \`Message\` of an error, by what it means for the caller, with the status and the code in the log. A refusal by the service
-keeps the service's status. *…* is the service's own message. The operator of this gateway is \`SUPPORT_CONTACT\`, if it is set.
+Every error \`Message\`, by what it means for the caller, with its status and its code in the log. A refusal by the service keeps
+the service's status. *…* is the service's own message. \`SUPPORT_CONTACT\`, if set, replaces “the operator of this gateway”.
 
 ${Object.entries(MEANINGS)
   .map(([meaning, text]) => `**${text}**\n\n${list(errorRows(byMeaning.get(meaning) ?? []))}`)

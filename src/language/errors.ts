@@ -213,7 +213,7 @@ export const untranslatable = (problems: readonly Problem[]): GatewayError =>
     ? gatewayError('untranslatable/blank', { problems: listed(problems.map(({ message }) => message)) }, { problems })
     : gatewayError('untranslatable', { problems: problemsInOneLine(problems) }, { problems })
 
-/** Problems of an update that asks for no change. */
+/** The codes of problems that only say why a field changes nothing. */
 const NOTHING_ASKED = new Set(['unknown', 'blank', 'unchangeable', 'nothing'])
 
 /** Reports whether a problem only says why a field of an update changes nothing. */

@@ -9,7 +9,7 @@ export const SUPPORT = 'the operator of this gateway'
  */
 export const messages = {
   'path-unreadable':
-    'The path is malformed. Percent-encode it, without control characters. Below /v2/, use no dot segments.',
+    'The path is malformed. Percent-encode it, without control characters. Under /v2/, do not use dot segments.',
   'body-unreadable/empty': 'The body is empty. Send JSON or name=value pairs in the body, not in the URL.',
   'body-unreadable/json': 'The body is not valid JSON: {fault}. Send a JSON object or name=value pairs.',
   'body-unreadable/form': 'The body is neither a JSON object nor name=value pairs. Send one of them.',
@@ -19,7 +19,7 @@ export const messages = {
   'body-unreadable/compression':
     'The body does not match its Content-Encoding. Send the whole compressed body, or send it plain.',
   'body-unreadable/incomplete': 'The connection closed before the whole body arrived. Send the request again.',
-  'body-unreadable/chunks': 'The body arrives in chunks that are too small. Send larger ones.',
+  'body-unreadable/chunks': 'The body arrived in chunks that are too small. Send larger chunks.',
   'body-unreadable/event': 'The body is not an event. Send a JSON object with shipment_id, event_date, and data.',
   'event-unreadable': 'The event {fault}. Send a JSON object.',
   'caller-gone': 'The caller closed the connection, so nothing was sent.',
@@ -32,8 +32,8 @@ export const messages = {
     'The Client ID contains a control character, such as a line break. Send the Client ID exactly as you received it.',
   'credential-wrong': 'The Client ID or the Client Secret is wrong. Check both.',
   'login-refused':
-    'The service rejected this credential. Nothing was sent. Check the Client ID and the Client Secret.{serviceSays}',
-  'signature-wrong': "The event's signature is {fault}. Sign it as Standard Webhooks does.",
+    'The service rejected this credential, so nothing was sent. Check the Client ID and the Client Secret.{serviceSays}',
+  'signature-wrong': "The event's signature is {fault}. Sign it as Standard Webhooks specifies.",
   'token-not-given': 'This gateway does not issue tokens. Call it without one; it authenticates to the service itself.',
   'origin-foreign':
     'Web pages from other sites cannot call this gateway. If the page is your own, add its origin to ALLOWED_HOSTS.',
@@ -44,12 +44,12 @@ export const messages = {
   'path-unknown/stored-event': 'No event has this id.',
   'path-unknown/tenant': 'No tenant has this name.',
   'path-unknown/check':
-    'None of your requests was checked in the last 15 minutes. Point your program at /check instead of the service, and run it.',
+    'You sent no requests to /check in the last 15 minutes. Point your program at it instead of the service, and run it.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
   'number-unknown': 'No {kind} found for {names}. Check the number.',
-  'number-unknown/vin': 'No vehicle with VinNo {vin} under this number. Its vehicles are {vins}. Check the VIN.',
+  'number-unknown/vin': 'This number has no vehicle with VinNo {vin}. Its vehicles are {vins}. Check the VIN.',
   'number-unknown/dots': 'An id cannot consist of dots alone. Check the number.',
   'method-wrong': 'Use {methods} for this path.',
   'numbers-disagree':
@@ -74,10 +74,10 @@ export const messages = {
   'shipment-changed/under-way':
     'Other requests for this shipment or quote are in progress, so nothing was sent. Send the same request again.',
   'body-too-large': 'The body is larger than {bytes} bytes. Send a smaller one.',
-  'too-many-fields': 'The body has more than {fields} fields. Leave out the ones that you do not use.',
+  'too-many-fields': 'The body has more than {fields} fields. Leave out the fields that you do not need.',
   'action-unknown': 'Unknown ActionName{name}. {path} accepts {names}.',
   'generations-mixed':
-    'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send one of the two.',
+    'The body mixes version 1 (such as {version1}) and version 2 (such as {version2}). Send only one version.',
   'number-missing': "The body has no id. Send the {kind}'s id.",
   untranslatable: '{problems}',
   'untranslatable/blank': 'Nothing was changed: {problems}.',
@@ -137,7 +137,7 @@ export const messages = {
   'outcome-unknown/under-way':
     'A booking with this reference is being sent, and its outcome is not known yet ({key}). Nothing was done. Send this again in a few seconds.',
   'outcome-unknown/vehicle':
-    'The booking of this shipment is not settled yet, so its vehicle cannot be changed. Nothing was changed. Contact the operator of this gateway and give them {key}.',
+    "This shipment's booking is not settled yet, so its vehicle cannot be changed. Nothing was changed. Contact the operator of this gateway and give them {key}.",
   'outcome-unknown/approved':
     'The shipment is booked, but some details may be missing. Send the same booking again to add them; it will not be booked twice.',
   brownout:

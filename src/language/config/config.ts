@@ -70,7 +70,7 @@ const sections = {
       .describe('The timeout of a call, including all its requests to the service.'),
     UPSTREAM_CONNECTIONS: wholeNumber(1, 65_535)
       .prefault('128')
-      .describe('Maximum number of connections to the service per credential.'),
+      .describe('Maximum connections to the service per credential.'),
   },
   'The callers': {
     TENANTS_FILE: z
@@ -99,15 +99,15 @@ const sections = {
       .describe('The oldest accepted TLS version. `1.0` and `1.1` are insecure; use them only for old callers.'),
     MAX_CONNECTIONS: wholeNumber(1, 1_000_000)
       .prefault('10000')
-      .describe("Maximum number of callers' connections. More are closed at once."),
+      .describe('Maximum connections from callers. More are closed at once.'),
     SOURCE_CONNECTIONS: wholeNumber(1, 1_000_000)
       .prefault('256')
       .describe(
-        "Maximum number of connections from one address (IPv6: one /64 network). Behind a proxy in `TRUST_PROXY`, it limits each caller's concurrent requests.",
+        "Maximum connections from one address (IPv6: one /64 network). Behind a proxy in `TRUST_PROXY`, it limits each caller's concurrent requests.",
       ),
     MAX_IN_FLIGHT: wholeNumber(1, 1_000_000)
       .prefault('1024')
-      .describe('Maximum number of calls in progress; more get 503. A call counts once its body has arrived.'),
+      .describe('Maximum calls in progress; more get 503. A call counts once its body has arrived.'),
     SOURCE_IN_FLIGHT: wholeNumber(1, 1_000_000)
       .optional()
       .describe(

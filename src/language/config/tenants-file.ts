@@ -116,7 +116,7 @@ const tenant = z
       .array(network)
       .default([])
       .describe(
-        'Networks of callers that send no credential, such as 192.0.2.0/24; the narrowest one counts. Set `credentials` or `networks`.',
+        'Networks of callers that send no credential, such as 192.0.2.0/24; the narrowest match wins. Set `credentials` or `networks`.',
       ),
     v2: z
       .strictObject({
