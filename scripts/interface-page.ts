@@ -60,10 +60,9 @@ export function interfacePage(
   const choices = rows.filter(({ chosen }) => chosen !== undefined).length
   return `# The interface document, statement by statement
 
-The ${rows.length} statements of the service's interface document, in its order. The links lead to the tests that prove that the gateway
-follows each one, and to [assumptions](certainty.md) that only the service can confirm. For ${choices} of them, the document shows nothing
-or leaves a choice; our choice follows the arrow. \`npm run docs\` writes this page from \`${STATEMENTS}\`, which has the
-titles of the tests, and fails if one does not exist.
+The ${rows.length} statements of the service's interface document, in its order, with links to the tests of each and to
+[assumptions](certainty.md) that only the service can confirm. For ${choices} of them, the document shows nothing or leaves a choice; our
+choice follows the arrow. \`npm run docs\` writes this page from \`${STATEMENTS}\`, and fails if a test does not exist.
 
 ${lists.join('\n')}`
 }
