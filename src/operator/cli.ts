@@ -37,12 +37,12 @@ const since = (about: string) => option('--since <TIME>', about)
 const until = (about: string) => option('--until <TIME>', about)
 
 function positiveCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1.')
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a positive whole number.')
   return Number(text)
 }
 
 const TIMES = ['TIME is a date, with or without a time of day, or a duration before now, such as 2h or 30d.']
-const UNTIL = until('Ends the doubt at this time. The default is until "store trust".')
+const UNTIL = until('Ends the doubt at this time. By default, it lasts until "store trust".')
 const TIMES_OF_DOUBT = [...TIMES, 'For --until, TIME is a future date, or a duration from now.']
 const EVENT_RANGE = [
   option('--state <STATE>', 'Selects events in this state.').choices([
@@ -57,7 +57,7 @@ const EVENT_RANGE = [
   until('Selects events received before this time.'),
 ]
 const TENANTS_OPTION = option('--file <FILE>', 'The tenants file. The default is TENANTS_FILE.')
-const XREF_FORMAT = option('--format <FORMAT>', "The file's format. The default is taken from its name.").choices([
+const XREF_FORMAT = option('--format <FORMAT>', "The file's format. The default depends on its name.").choices([
   'csv',
   'ndjson',
 ])
@@ -103,7 +103,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   init: {
     about:
       'Writes transload.env with every variable explained, and tenants.json for a gateway with several tenants. Overwrites nothing.',
-    options: [option('--sidecar', 'For a gateway beside one application, whose credential is passed on.')],
+    options: [option('--sidecar', "For a gateway next to one application. Passes on that application's credential.")],
     examples: ['transload init', 'transload init --sidecar'],
     load: from(() => import('./commands/init.ts'), 'init'),
   },
@@ -125,7 +125,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
         .conflicts('json'),
     ],
-    notes: ['ACTION is an action, or a legacy path, where ActionName chooses the action as in a call.'],
+    notes: ['ACTION is an action, or a legacy path whose action is chosen as in a call, by ActionName.'],
     examples: [
       'transload translate shipment.create body.json',
       'transload translate /createShipment.php body.json',
@@ -150,12 +150,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--ignore <FIELDS>', 'Ignores these fields when comparing replies; separate them with commas.'),
       option(
         '--against <SERVICE>',
-        'With the word service: sends quotes and reads natively and translated, and compares.',
+        'With the word "service": sends quotes and reads natively and translated, and compares the replies.',
       ),
       option('--rate <CALLS>', 'Maximum calls per second with --against.').default('5'),
     ],
     notes: [
-      'FILES are JSON lines as RECORD_FILE writes them, cases of "mapping test", or HARs, plain or compressed with gzip or zstd.',
+      'FILES are JSON lines from RECORD_FILE, cases for "mapping test", or HAR files, plain or compressed with gzip or zstd.',
       'Without FILES, or with -, the command reads standard input.',
     ],
     examples: [
@@ -333,7 +333,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: from(webhooks, 'show'),
   },
   'webhooks replay [ID]': {
-    about: 'Delivers an event again, or all selected ones.',
+    about: 'Delivers an event again, or all selected events.',
     options: [...EVENT_RANGE, json()],
     notes: TIMES,
     examples: ['transload webhooks replay --state parked --tenant acme'],
@@ -406,7 +406,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   'mapping test [DIR]': {
     about: 'Runs the cases in DIR/cases against the modules in DIR.',
     options: [json('Prints JSON, one line per case.')],
-    notes: ['The default of DIR is MAPPINGS_DIR, or the folder mappings.'],
+    notes: ['DIR defaults to MAPPINGS_DIR, or to the folder "mappings".'],
     examples: ['transload mapping test my-mappings'],
     load: from(mapping, 'test'),
   },
@@ -445,11 +445,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: from(() => import('./commands/healthcheck.ts'), 'healthcheck'),
   },
   demo: {
-    about: 'Runs the gateway with a stand-in of the service, to try it out.',
+    about: 'Runs the gateway with a stand-in for the service, to try it out.',
     options: [
       option(
         '--chaos',
-        'Breaks the gateway and a naive proxy side by side, and counts what each books twice or loses.',
+        'Puts the gateway and a naive proxy through failures side by side, and counts the bookings that each doubles or loses.',
       ),
       option('--with-history', 'Fills the pages: seven tenants, 90 days of counts, bookings, doubts, and events.'),
       option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
@@ -494,7 +494,9 @@ function endAsFailed(error: unknown): void {
 
 /** Ends a command that waits while nothing happens any more, which Node would end with a warning and 13. */
 function endAsStuck(): void {
-  endAsFailed(new CommandFailed('the command waits for something that never comes; see the modules of MAPPINGS_DIR'))
+  endAsFailed(
+    new CommandFailed('the command is waiting for something that cannot happen; check the modules in MAPPINGS_DIR'),
+  )
 }
 
 /** Builds the command line of the table. */

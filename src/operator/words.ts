@@ -78,9 +78,9 @@ export const stateOf = ({ state, shipment }: { readonly state: ClaimState; reado
 const REASONS: Readonly<Record<string, string>> = {
   claimed: 'Accepted for sending.',
   made: 'The service made the shipment.',
-  late: 'Sent; no answer came in time.',
-  lost: 'Sent; the connection broke before the answer.',
-  'too-large': 'Sent; the answer was too large to read.',
+  late: 'Sent. The service did not answer in time.',
+  lost: 'Sent. The connection broke before the service answered.',
+  'too-large': 'Sent. The reply was too large to read.',
   'never sent': 'Nothing was sent.',
   'nothing was booked': 'The service booked nothing.',
   canceled: 'The shipment is canceled or gone.',
@@ -90,15 +90,15 @@ const REASONS: Readonly<Record<string, string>> = {
   'healed: sweep': 'A lookup at the service found the shipment.',
   'settled: booked': 'An operator settled it as booked.',
   'settled: not booked': 'An operator settled it as not booked.',
-  reopened: 'An operator took the settlement back.',
+  reopened: 'An operator undid the settlement.',
 }
 
 /** Tells an entry in the history of a booking as a sentence. */
 export function sentenceOf({ to, why }: Pick<AuditEntry, 'to' | 'why'>): string {
   const [, status] = /^answered (\d+)$/.exec(why) ?? []
   if (status !== undefined)
-    return `The service answered ${status}${to === 'refused' ? ': nothing is booked' : ', which proves nothing'}.`
+    return `The service answered ${status}${to === 'refused' ? ', so nothing was booked' : ', which proves nothing'}.`
   const [, gone] = /^gateway (.+) is gone$/s.exec(why) ?? []
-  if (gone !== undefined) return `Gateway ${gone} ended before it had the answer.`
+  if (gone !== undefined) return `Gateway ${gone} ended before it received the answer.`
   return Object.hasOwn(REASONS, why) ? (REASONS[why] ?? why) : `${STATES[to]}: ${why}.`
 }

@@ -49,7 +49,7 @@ describe('/my', () => {
       todo: expect.stringContaining('/dry-run'),
     })
     expect(problems).toContainEqual({
-      problem: 'quote.get CSR: no version-2 equal',
+      problem: 'quote.get CSR: no version-2 equivalent',
       count: 3,
       last: expect.stringMatching(/^20/),
       todo: 'Leave it out: version 2 does not record the agent',
@@ -105,7 +105,7 @@ describe('/my', () => {
     await store.addCounts({ instance: 'price', no: 1, days: [day], calls: [], names })
     const gateway = await startGateway({ store, sandbox: { credentials: CREDENTIALS } })
     const { text } = await get(gateway, '/my', { ...ACME, ...HTML })
-    expect(text).toContain('Booked at another price than quoted: 1.')
+    expect(text).toContain('Bookings at a price that differs from the quote: 1.')
     for (const word of ['Transload-Price', 'request-18']) expect(text).toContain(word)
     expect(text).not.toContain('log line')
     const { json } = await get(gateway, '/my', ACME)

@@ -89,11 +89,11 @@ describe('verdicts', () => {
     ],
     [
       seenBy(5, () => ({})),
-      'It has never called since 2024-10-04, when the gateway began to watch. It may still have callers elsewhere.',
+      'It has not called since 2024-10-04, when the gateway began watching. It may still have callers elsewhere.',
     ],
     [
       { ...seenBy(5, () => ({})), watched: [] },
-      'It has never called, but no gateway has watched yet: that proves nothing.',
+      'It has never called, but no gateway has been watching yet, so that proves nothing.',
     ],
     [
       mixed(0, 10),
@@ -103,7 +103,7 @@ describe('verdicts', () => {
     [mixed(10, 10), 'The share is steady'],
     [
       seenBy(6, () => ({ version1: 10, failed: 1 })),
-      '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Mistakes of the caller do not count.',
+      '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Caller errors do not count.',
     ],
   ])('the reason of a verdict says what was seen: %#', (evidence, reason) => {
     expect(verdictOf(evidence).reasons[0]).toContain(reason)

@@ -171,7 +171,7 @@ test('a new file or secret is taken by itself; a refused file is a metric, stand
   const reasons = [expect.stringContaining('is not JSON')]
   expect(await home()).toMatchObject({ refusedReloads: [{ file: 'tenants', reasons }] })
   const page = (await ask(edge, '/', HTML)).text
-  expect(page).toMatch(/<h1>The new tenants file is refused; the old one stays in use\.<\/h1>[\s\S]*is not JSON/)
+  expect(page).toMatch(/<h1>The new tenants file was refused; the old one stays in use\.<\/h1>[\s\S]*is not JSON/)
   expect(page + JSON.stringify(edge.lines())).not.toContain('CANARY')
   expect((await quote(edge, as('beta'))).status).toBe(200)
 })

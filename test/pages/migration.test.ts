@@ -111,7 +111,7 @@ test('what blocks a tenant comes first, with the field that an unknown one may s
   const listed = partOf(await pageOf(gateway, '/migration'), /<bdi>acme<\/bdi>.*?<td [^>]*class="number">(\d+)<\/td>/s)
   expect(before).toContain(`<h2>Blocks migration (${listed})</h2>`)
   const kit = (await ask(gateway, '/migration/acme?kit')).text
-  expect(kit.replace(/<[^>]*>/g, '')).toContain('It also sends PickupCity (pickup.city).\n')
+  expect(kit.replace(/<[^>]*>/g, '')).toContain('These calls also send PickupCity (pickup.city).\n')
   // Version 2 does not do what the rest of these summaries says of version 1.
   const headings = [...kit.matchAll(/<h2>(.*)<\/h2>/g)].map(([, heading]) => heading)
   expect(headings).toEqual(['Get a quote', 'Accept a quote', 'Change a shipment', 'Fields that need a decision'])

@@ -138,10 +138,10 @@ test('a booking of unknown outcome is a case with its history, and all that it t
     ...[answer.json.Message, answer.headers.get('x-request-id') ?? expect.fail('no id')],
     route,
     'Accepted for sending.',
-    'Sent; the connection broke before the answer.',
+    'Sent. The connection broke before the service answered.',
     // A reference cannot end the word of a shell.
     `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
-    ...[settle.notBooked, 'that is a second one'],
+    ...[settle.notBooked, 'this makes a second one'],
     // Many services find a shipment by its id alone.
     ...['own list of shipments', 'A 404 proves nothing'],
   )

@@ -16,8 +16,8 @@ test('an update in C#', () => {
   expect(code).toMatchInlineSnapshot(`
     "// PUT /v2/shipments/{shipment_id}. SERVICE_URL is the service's address; SERVICE_TOKEN is from POST /oauth2/token.
     // The first argument is the shipment_id that version 2 gave, not your own number.
-    // PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.
-    // Of several vehicles, this changes the first one; take the index of the one that you mean.
+    // PUT replaces the whole shipment, so it is read, changed, and sent without the fields that only the service sets.
+    // If there are several vehicles, this changes the first one; use the index of the one that you mean.
     using System.Net.Http.Headers;
     using System.Text;
     using System.Text.Json.Nodes;
@@ -56,6 +56,6 @@ test('a cancellation tells what it needs, and what it does twice', () => {
   const url = 'https://service.example.com/v2/shipments/{shipment_id of WTS-1}'
   const code = snippet('csharp', { method: 'DELETE', url, headers: { authorization: 'Basic ***' } })
   expect(code).toContain('Usage: give the shipment_id as the first argument.')
-  expect(code).toContain('The service may refuse to cancel it again')
+  expect(code).toContain('The service may refuse to cancel a shipment twice')
   expect(code).not.toContain('WTS-1')
 })

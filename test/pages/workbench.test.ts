@@ -121,11 +121,11 @@ test('the page says when the wire refuses version 1, and that it does not know a
   expect(await page({})).not.toContain('class="notice')
   expect(await page({ RETIRED_FROM: '2026-01-02' })).toContain('Version 1 has ended: since 2026-01-02 00:00 UTC')
   const BROWNOUTS = `${new Date(Date.now() - 60_000).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z/1h`
-  expect(await page({ BROWNOUTS })).toContain('all but bookings get 503')
+  expect(await page({ BROWNOUTS })).toContain('all version-1 calls except bookings get 503')
   expect(await page({ BROWNOUTS, BROWNOUT_BOOKINGS: 'true' })).toContain('all version-1 calls get 503')
   const edge = await openEdge(named(['one'], { actions: { 'Refresh Rate': 'quote.get' } }))
   const { text } = await send(edge, { body: '{"ActionName":"Refresh Rate"}' })
-  expect(text).toContain("A tenant's own settings")
+  expect(text).toContain("tenants' own settings")
 })
 
 test('version-2 bodies and paths pass unchanged', async () => {

@@ -30,7 +30,7 @@ export function init({ sidecar = false }: { readonly sidecar?: boolean }): numbe
       return ['', ...commentOf(text), start === undefined ? `#${name}=${value ?? ''}` : `${name}=${start}`]
     }),
   ])
-  const first = `# Variables of ${sidecar ? 'a sidecar beside one application' : 'a shared edge'}. "transload check" says if they are right.`
+  const first = `# Variables for a gateway ${sidecar ? 'next to one application' : 'with several tenants'}. "transload check" reports errors in them.`
   write('transload.env', [first, ...lines])
   if (!sidecar) write('tenants.json', ['{', '  "tenants": []', '}'])
   print(

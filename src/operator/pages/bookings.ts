@@ -110,8 +110,7 @@ function listPage(
     html`<a href="${linkTo({ state: one })}"${one === (state ?? '') && html` aria-current="true"`}>${words} <span>${number}</span></a>`
   const tabs = Object.entries(STATES).map(([one, words]) => tab(one, words, countOf(counts[one as ClaimState] ?? 0)))
   const isAll = state === undefined && Object.values(filter).every((value) => value === '')
-  const caption =
-    filter.q === '' ? 'The newest first; times are UTC' : 'Bookings found, the newest first; times are UTC'
+  const caption = filter.q === '' ? 'Newest first; times are UTC' : 'Bookings found, newest first; times are UTC'
   const tenants = callers.tenants().slice(0, 500)
   return show(
     'Bookings',
@@ -136,7 +135,7 @@ const NONE_MATCHES = empty(html`No bookings match. <a href="/bookings">Show all 
 function noneYet({ catalog, config }: OperatorRooms): Html {
   const book = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')?.action
   const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book?.legacy.paths[0]} -d '${JSON.stringify(book?.example.request)}'`
-  return html`${empty('No bookings yet. Try this call with the credential of a caller:')}${code(call)}`
+  return html`${empty("No bookings yet. Try this call with a caller's credential:")}${code(call)}`
 }
 
 const columnsAt = (now: number): readonly Column<ShownBooking>[] => [
@@ -164,7 +163,7 @@ export async function booking(incoming: IncomingMessage, rooms: OperatorRooms, h
     return json({ booking: claim && viewOf(claim), history })
   }
   if (claim) return casePage(claim, trail, rooms)
-  const past = html`<p>Its key belongs to a later booking; only the history is left.</p>`
+  const past = html`<p>A later booking has this key now. Only the history of this one is left.</p>`
   return show(handle, html`<h1>${named(handle)}</h1>${past}${timeline(trail)}`, { at: 'Bookings' })
 }
 
@@ -184,7 +183,7 @@ ${settle && toldPart(key, own?.profile.support ?? config.SUPPORT_CONTACT)}`
   const todo = settle
     ? resolution(settle, subject === '' ? undefined : lookUp, own !== undefined)
     : isSettled
-      ? html`<h2>If this is wrong</h2><p>Take the settlement back: the booking is unknown again.</p>${code(`transload bookings reopen ${key}`)}`
+      ? html`<h2>If this is wrong</h2><p>Undo the settlement. The booking becomes unknown again.</p>${code(`transload bookings reopen ${key}`)}`
       : (OVER[state] ?? html`<h2>The shipment</h2><p>See it at the service:</p>${code(lookUp)}`)
   const names = [reference || key, STATES[state].toLowerCase(), durationOf(store.now() - claim.createdAt)] as const
   return showCase(show, 'Bookings', names, what, todo)
@@ -200,7 +199,7 @@ const factsOf = (view: ShownBooking) =>
     ['Vehicle', named(view.vehicle)],
     ['Route', named(view.route)],
     ['Shipment', codeOf(view.shipment)],
-    ['Made', html`${moment(view.created)} UTC`],
+    ['Created', html`${moment(view.created)} UTC`],
     ['X-Request-Id', codeOf(view.requestId)],
   ])
 
@@ -208,7 +207,7 @@ const factsOf = (view: ShownBooking) =>
 function toldPart(key: string, support: string | undefined): Html {
   const { body } = legacyError(outcomeUnknown(key), 'booking', '', support)
   const { Message: message = '' }: { Message?: string } = JSON.parse(String(body))
-  return html`<h2>What the caller was told</h2><p class="notice">${shown(message)}</p><p class="soft">Each further attempt gets the same answer, and nothing is sent.</p>`
+  return html`<h2>What the caller was told</h2><p class="notice">${shown(message)}</p><p class="soft">Every further attempt gets the same answer, and nothing is sent.</p>`
 }
 
 const FREE = html`<h2>Nothing to do</h2><p>The key is free: the caller's next attempt is sent to the service.</p>`
@@ -228,23 +227,23 @@ function resolution(
   const credential = canAsk ? '' : " Use the caller's credential."
   const question =
     lookUp &&
-    html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments by its own ids alone.${credential}</p>`
+    html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments only by its own ids.${credential}</p>`
   const check = canAsk
-    ? 'The command asks the service first, by the reference.'
-    : html`The gateway has no credential to ask the service with: add <code>--unchecked</code>.`
+    ? 'The command asks the service for the reference first.'
+    : html`The gateway has no credential of its own for asking the service, so add <code>--unchecked</code>.`
   const later = canAsk
-    ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment shows.'
-    : 'The booking stays unknown: the gateway has no credential of its own to look with.'
+    ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment appears.'
+    : 'The booking stays unknown, because the gateway has no credential of its own for looking it up.'
   return html`<h2>Resolve it</h2>
 <h3>1. Look for the shipment at the service</h3>
 <p>Search the service's own list of shipments for ${byReference}the VIN, or the route.</p>
 ${question}
 <h3>2. If it is there, say so</h3>
 ${code(booked)}
-<p>The caller's next attempt gets the answer of this shipment. Nothing is sent.</p>
+<p>The caller's next attempt is answered with this shipment. Nothing is sent.</p>
 <h3>3. If it is not there, free the key</h3>
 ${code(notBooked)}
-<p>The caller's next attempt is sent to the service. If the service did make a shipment, that is a second one. ${check}</p>
+<p>The caller's next attempt is sent to the service. If the service did make a shipment, this makes a second one. ${check}</p>
 <h3>If you do nothing</h3>
 <p>${later}</p>`
 }

@@ -40,19 +40,19 @@ export async function events(incoming: IncomingMessage, rooms: OperatorRooms): P
   const now = store.now()
   const list = (title: string, some: readonly StoredEvent[], more: string) =>
     some.length > 0 &&
-    html`<h2>${title}</h2>${table(`The oldest ${MOST_EVENTS} at most; ${more}`, columnsAt(now), some, 'list')}`
-  const filtered = only && html` Of ${named(only)} only; <a href="/events">show all</a>.`
-  const noEndpoint = html`No tenant has a callback, and no event waits. A tenant of the tenants file with <code>callback_url</code> gets the service's events.`
+    html`<h2>${title}</h2>${table(`At most the ${MOST_EVENTS} oldest; ${more}`, columnsAt(now), some, 'list')}`
+  const filtered = only && html` Showing only ${named(only)}; <a href="/events">show all</a>.`
+  const noEndpoint = html`No tenant has a callback, and no events are waiting. To deliver the service's events to a tenant, set its <code>callback_url</code> in the tenants file.`
   const replay = `transload webhooks replay --state parked${only ? ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}` : ''}`
   return show(
     'Events',
     html`<h1>Events</h1>
 <p class="soft">Events from the service, and their delivery to the tenants' callbacks.${filtered} Times are UTC. <a href="/events.json">JSON</a></p>
 <h2>Endpoints</h2>
-${table('Tries are those since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
-${list('Parked', parked, 'these are not tried again')}
+${table('The success rate counts attempts since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
+${list('Parked', parked, 'they are not retried')}
 ${parked.length > 0 && html`<p>Once the cause is fixed, send them again:</p>${code(replay)}`}
-${list('Waiting', due, 'they are delivered by themselves')}`,
+${list('Waiting', due, 'they are delivered automatically')}`,
   )
 }
 
@@ -110,7 +110,7 @@ const eventsOf = (tenant: string) => nameLink('/events', { tenant }, tenant)
 
 function stateOf({ stopped, pausedUntil, parked, url, last }: EndpointRow, now: number): Html {
   if (stopped) return pill('stopped', 'bad')
-  if (pausedUntil > now) return pill(`pauses ${durationOf(pausedUntil - now)}`, 'warn')
+  if (pausedUntil > now) return pill(`paused for ${durationOf(pausedUntil - now)}`, 'warn')
   const isFailing = parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
   return isFailing ? pill('failing', 'bad') : pill('working', 'good')
 }
@@ -122,12 +122,12 @@ const endpointColumns = (now: number): readonly Column<EndpointRow>[] => [
   ['Success', ({ tries, delivered }) => (tries === 0 ? '–' : percent(delivered / tries)), 'number'],
   ['Waiting', 'waiting'],
   ['Parked', 'parked'],
-  ['Next try', ({ next, stopped }) => next !== undefined && !stopped && nextTry(next, now)],
+  ['Next attempt', ({ next, stopped }) => next !== undefined && !stopped && nextTry(next, now)],
   ['Last answer', (endpoint) => lastAnswer(endpoint, now)],
 ]
 
 function lastAnswer({ last, stopped, tenant }: EndpointRow, now: number) {
-  const then = stopped && html` <small>Then: <code>transload webhooks resume ${shown(tenant)}</code></small>`
+  const then = stopped && html` <small>To resume: <code>transload webhooks resume ${shown(tenant)}</code></small>`
   return last && html`${inWords(last.outcome)} <small>${ago(last.at, now)}</small>${then}`
 }
 
@@ -136,7 +136,7 @@ function inWords(outcome: string): Html | string {
   const [, address] = /^(\S+) is private; add it to callback_networks$/.exec(outcome) ?? []
   if (address !== undefined) return html`${shown(address)} is private. Add it to <code>callback_networks</code>.`
   const [, status] = /^answered (\d{3})$/.exec(outcome) ?? []
-  if (status === '410') return '410: the endpoint does not want events any more.'
+  if (status === '410') return '410: the endpoint no longer wants events.'
   if (status) return `${status}${status.startsWith('2') ? ': delivered.' : ': the endpoint refused it.'}`
   return outcome === '' ? 'Not tried yet.' : named(`${outcome.slice(0, 1).toUpperCase()}${outcome.slice(1)}.`)
 }
@@ -146,7 +146,7 @@ const columnsAt = (now: number): readonly Column<StoredEvent>[] => [
   ['Age', ({ receivedAt }) => age(isoTime(receivedAt), now), 'line1'],
   ['Tenant', 'tenant', named, 'line2'],
   ['Shipment', 'shipment', shortId],
-  ['Failed tries', 'failures'],
+  ['Failed attempts', 'failures'],
   ['Last answer', 'outcome', inWords, 'line2'],
 ]
 
@@ -160,17 +160,17 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
   if (!wantsHtml(incoming)) return json({ ...found, received: isoTime(receivedAt), changed: isoTime(changedAt) })
   const now = store.now()
   const words = state === 'due' ? 'waiting' : state
-  const actions = html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the next event of the shipment goes out:</p>${code(`transload webhooks skip ${id}`)}`
+  const actions = html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the shipment's next event is delivered:</p>${code(`transload webhooks skip ${id}`)}`
   const what = html`${facts([
     ['State', pill(words, STATES[state])],
     ['Tenant', eventsOf(tenant)],
     ['Shipment', nameLink('/bookings', { q: shipment }, shipment)],
     ['Event id', codeOf(id)],
     ['Received', html`${moment(isoTime(receivedAt))} UTC`],
-    ['Failed tries', grouped(found.failures)],
+    ['Failed attempts', grouped(found.failures)],
     ['Last answer', inWords(outcome)],
     ['Last change', ago(changedAt, now)],
-    ['Next try', state === 'due' && nextTry(found.retryAt, now)],
+    ['Next attempt', state === 'due' && nextTry(found.retryAt, now)],
   ])}
 ${(state === 'parked' || state === 'due') && actions}`
   const sent = body

@@ -46,19 +46,19 @@ export async function fixItKit(report: TenantReport, rooms: GatewayRooms, own: O
 <body>
 <h1>Moving ${named(name)} to version 2</h1>
 <p>Dear developers,</p>
-<p>your integration calls version 1 of the vehicle-transport service. A gateway translates its calls for now.${end} Below is each kind
-of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Take
+<p>Your integration calls version 1 of the vehicle-transport service. For now, a gateway translates its calls.${end} Below is each kind
+of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Pick
 the code in your language, and try it with the service's test address first.</p>
 <ul>
 <li>${credentialAdvice(callers.mode, profile?.support ?? config.SUPPORT_CONTACT)}</li>
 <li>In the programs, <code>SERVICE_URL</code> is the address of the service, ${address.origin}${address.prefix}.</li>
-<li>Version 2 names things by its own ids. Keep the id of each reply; your own numbers are only a reference.</li>
-<li>Any status but 2xx is an error, and its body says why. Do not send a booking again before you know that the first one was not made.</li>
+<li>Version 2 identifies quotes and shipments by its own ids. Keep the id from each reply; your own numbers are only references.</li>
+<li>Any status other than 2xx is an error, and its body says why. Do not send a booking again until you know that the first one was not made.</li>
 </ul>
 ${used.map(({ compiled, calls }) => actionPart(compiled, calls, exampleOf(compiled, report, rooms, own)))}
 <h2>Fields that need a decision</h2>
 ${table<WorkItem>(
-  'Fields that nobody knows, that lose something, or whose value is assumed',
+  'Fields that no mapping knows, that lose part of their value, or whose value is assumed',
   [
     ['Action', 'action'],
     ['Field', ({ name: field }) => named(field || 'others')],
@@ -89,7 +89,7 @@ const namesOf = (names: readonly string[]) => joined([...new Set(names)].map(cod
 function actionPart({ action }: CompiledAction, calls: number, { request, rest }: ReturnType<typeof exampleOf>): Html {
   return html`<h2>${shortSummary(action)}</h2>
 <p>${plural(calls, 'call')} in 90 days. Version 2: <code>${request.method} ${action.service.path}</code>.</p>
-${rest.length > 0 && html`<p>It also sends ${joined(rest.map(([field, places]) => html`${codeOf(field)} (${namesOf(places)})`))}.</p>`}
+${rest.length > 0 && html`<p>These calls also send ${joined(rest.map(([field, places]) => html`${codeOf(field)} (${namesOf(places)})`))}.</p>`}
 ${programsOf(request).map(([title, text]) => html`<details><summary>${title}</summary><pre>${text}</pre></details>`)}`
 }
 

@@ -34,7 +34,7 @@ export function guidePage({ catalog, config, address, callers, store }: GatewayR
   return publicPage(
     'Guide',
     html`<h1>Moving to version 2</h1>
-<p class="lead">${answers} Moving is a change of address, path, body, and answer, one call at a time.</p>
+<p class="lead">${answers} To move, change the address, path, body and response of one call at a time.</p>
 <ol class="steps">
 <li><h2>Get a credential</h2><p>${credentialAdvice(callers.mode, config.SUPPORT_CONTACT)}</p></li>
 <li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
@@ -46,11 +46,11 @@ export function guidePage({ catalog, config, address, callers, store }: GatewayR
         ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${shortSummary(action)}</a>`],
       ],
       [...catalog.actions.values()],
-    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field. <a href="/my">Your migration</a> (<code>/my</code>) asks for your version-1 credential: it has your own calls as code, and what blocks each.</p></li>
-<li><h2>Keep the ids</h2><p>Version 2 names quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> of each reply; your own number goes into <code>external_id</code>. <a href="/my/numbers.csv">numbers.csv</a> has the ids of the numbers that you have.</p></li>
-<li><h2>Handle errors by status</h2><p>Anything but 2xx is an error. After a timeout, ask the service before you book again.</p></li>
-<li><h2>Test, then switch</h2><p>Point the new code at <code>/check</code> of this gateway first, with the same credential: nothing is sent on, and <code>/check/last</code> says what differs from your last dry run. Then use the service's test address. The gateway takes version-2 bodies and <code>/v2/</code> paths, too, so calls can move one by one.</p></li>
-<li><h2>Stay informed</h2><p>The current version is 2.0.0. The operator's newsletter announces an update two months before it is released, and deprecations and ends of life first.</p></li>
+    )}<p>Paste your own request into the <a href="/">workbench</a>: it shows the new body field by field, and the code in eight languages. The <a href="/reference">reference</a> has every field. <a href="/my">Your migration</a> (<code>/my</code>) asks for your version-1 credential. It shows your own calls as code, and what blocks each one.</p></li>
+<li><h2>Keep the ids</h2><p>Version 2 identifies quotes and shipments by its own ids. Store the <code>shipment_id</code> or <code>id</code> from each reply; your own number goes into <code>external_id</code>. <a href="/my/numbers.csv">numbers.csv</a> has the ids for the numbers that you use now.</p></li>
+<li><h2>Handle errors by status</h2><p>Any status other than 2xx is an error. After a timeout, look for the shipment at the service before you book again.</p></li>
+<li><h2>Test, then switch</h2><p>First, point the new code at this gateway's <code>/check</code>, with the same credential. Nothing is sent to the service, and <code>/check/last</code> says what differs from your last dry run. Then use the service's test address. The gateway also accepts version-2 bodies and <code>/v2/</code> paths, so you can move one call at a time.</p></li>
+<li><h2>Stay informed</h2><p>The current version is 2.0.0. The service's newsletter announces an update two months before its release, and deprecations and shutdowns first.</p></li>
 </ol>`,
   )
 }

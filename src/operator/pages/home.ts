@@ -134,7 +134,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
   if (!state.store.ready)
     add('!', 'The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
   for (const { service, open } of state.circuits) {
-    const refused = html`Calls to ${named(service)} are refused; one in a while is tried. ${whatToDo('TransloadCircuitOpen')}`
+    const refused = html`Calls to ${named(service)} are refused, except for an occasional test call. ${whatToDo('TransloadCircuitOpen')}`
     if (open) add('!', 'The service keeps failing', refused)
   }
   const resolve = ['/bookings?state=unknown', 'Resolve'] as const
@@ -142,11 +142,11 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
   add(parked.count, `parked event${ending(parked.count)}`, since(parked.oldest), ['/events', 'See why'])
   for (const tenant of state.stoppedCallbacks) {
     const see = [`/events?${new URLSearchParams({ tenant })}`, 'See'] as const
-    add('!', `The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events wait.', see)
+    add('!', `The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events are waiting.', see)
   }
   for (const { file, reasons } of state.refusedReloads) {
     const what = file === 'tenants' ? 'tenants file' : 'certificate'
-    add('!', `The new ${what} is refused; the old one stays in use`, shown(reasons.join('; ')))
+    add('!', `The new ${what} was refused; the old one stays in use`, shown(reasons.join('; ')))
   }
   const of = html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`
   add(service, `call${ending(service)} failed at the service in the last hour`, of, errors)
@@ -192,7 +192,7 @@ function homePage(
 ): Promise<Answer> {
   const items = itemsOf(state, store.now())
   const { lastHour: hour } = state
-  const workbench = config.WORKBENCH === 'on' && ' Try one in the workbench, on the address of the gateway itself.'
+  const workbench = config.WORKBENCH === 'on' && " Try one in the workbench, at the gateway's own address."
   const errors = table(
     'Errors of the last hour, by code and tenant',
     ERRORS,
@@ -289,8 +289,8 @@ export async function settings(incoming: IncomingMessage, { config, show }: Oper
   return show(
     'Settings',
     html`<h1>Settings</h1>
-<p class="soft">As they apply to this process; secrets are hidden. <a href="/settings.json">JSON</a></p>
-${table('Set for this process', columns, own, 'list', 'None: all have their defaults.')}
+<p class="soft">The settings that this process uses, without secrets. <a href="/settings.json">JSON</a></p>
+${table('Set for this process', columns, own, 'list', 'None. All settings have their defaults.')}
 <details><summary>${grouped(others.length)} settings with their defaults</summary>${table('Defaults', columns, others, 'list')}</details>`,
   )
 }

@@ -108,7 +108,7 @@ ${scripts.map((path) => html`<script type="module" src="${path}"></script>\n`)}<
 <a class="skip" href="#content">Skip to the content</a>
 <header><a class="mark" href="${first}" aria-label="Transload: ${firstName}"${current(firstName === at)}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
 <nav aria-label="Pages"><ul>${pages.map(([path, name]) => html`<li><a href="${path}"${current(name === at)}>${name}</a></li>`)}</ul></nav>
-${environment === undefined ? '' : html`<span class="pill ${BADGES[environment]}" title="The environment of the service">${environment}</span>`}</header>
+${environment === undefined ? '' : html`<span class="pill ${BADGES[environment]}" title="The service's environment">${environment}</span>`}</header>
 <main id="content">
 ${content}
 </main>
@@ -133,7 +133,7 @@ const current = (isCurrent: boolean) => isCurrent && html` aria-current="page"`
 /** Makes the page of an error, for people. */
 export async function errorPage(show: Shell, error: GatewayError): Promise<Answer> {
   const title = error.code === 'path-unknown' ? 'Not found' : errorTable[error.code].title
-  const content = html`<h1>${title}</h1><p>${shown(error.message)}</p><p><a href="/">Go to the first page</a></p>`
+  const content = html`<h1>${title}</h1><p>${shown(error.message)}</p><p><a href="/">Go to the home page</a></p>`
   const answer = await show(title, content, error)
   return { ...answer, headers: { ...error.headers, ...answer.headers } }
 }

@@ -141,7 +141,7 @@ async function migrationPage(
     html`<a href="/migration?${new URLSearchParams({ q: search, state, sort, page: `${number}` })}#tenants">${words}</a>`
   const none =
     all === 0
-      ? 'No calls yet. Tenants show here once they call, or once a tenants file names them.'
+      ? 'No calls yet. Tenants appear here once they call, or once a tenants file names them.'
       : html`No tenants match. <a href="/migration#tenants">Show all tenants</a>`
   return rooms.show(
     'Migration',
@@ -159,7 +159,7 @@ ${callsByDay(overview.days, generatedAt)}
 <button>Show</button>
 </form>
 ${table(`${plural(found, 'tenant')} found; calls of ${DAYS_SHOWN} days`, columns, tenants, 'list', none)}
-${pages > 1 && html`<p class="pages">${page > 1 && toPage(page - 1, '← Before')} Page ${grouped(page)} of ${grouped(pages)} ${page < pages && toPage(page + 1, 'Next →')}</p>`}`,
+${pages > 1 && html`<p class="pages">${page > 1 && toPage(page - 1, '← Previous')} Page ${grouped(page)} of ${grouped(pages)} ${page < pages && toPage(page + 1, 'Next →')}</p>`}`,
   )
 }
 
@@ -214,10 +214,10 @@ export function brownoutTable(all: readonly TenantBrownouts[], now: number): Htm
     ['From', 'start', minuteOf, 'line1'],
     ['Until', 'end', minuteOf, 'line1'],
     ['Callers', 'who', named, 'line2'],
-    ['State', ({ start }) => (Date.parse(start) <= now ? pill('active', 'bad') : 'to come'), 'line2'],
+    ['State', ({ start }) => (Date.parse(start) <= now ? pill('active', 'bad') : 'upcoming'), 'line2'],
   ]
   return html`<h2>Brownouts</h2>
-<p>In these times legacy calls are refused.</p>
+<p>During these times, legacy calls are refused.</p>
 ${table('Brownouts, the next one first', columns, rows, 'list')}`
 }
 
@@ -247,7 +247,8 @@ export function tenantPage(
   const { verdict, actions, use, lastVersion1, lastSeen } = tenant
   const problems = problemsOf(tenant)
   const sums = sumOf(use)
-  const none = actions.length === 0 ? 'No version-1 call in 90 days.' : 'Nothing: the rest is a change of spelling.'
+  const none =
+    actions.length === 0 ? 'No version-1 call in 90 days.' : 'Nothing. The other changes are only in spelling.'
   const download = html`<p><a class="button" href="${kit}" download>Download the fix-it kit</a> These calls as version-2 code, with a letter to the developers.</p>`
   return show(
     tenant.tenant || 'Callers without a name',
@@ -292,11 +293,11 @@ function detailsOf({ otherPrice, otherPrices, ...tenant }: TenantReport) {
   return html`${folded('Other changes', 'Changes only in spelling', rest, WORK)}
 ${folded('Actions', 'Version-1 calls by action, in 90 days', tenant.actions, ACTIONS, 'plain')}
 ${folded('Errors', 'Errors, with the request id of the last one for the log', tenant.errors, ERRORS)}
-${folded('Fields', 'Version-1 fields, how often each was sent', tenant.fields, FIELDS, 'plain')}
+${folded('Fields', 'Version-1 fields, and how often each was sent', tenant.fields, FIELDS, 'plain')}
 ${folded('Unknown fields', 'Fields that no mapping knows', tenant.unknownFields, counted('Field'), 'plain')}
 ${folded('User agents', 'User agents', tenant.agents, counted('User agent'), 'plain')}
 ${folded('Networks', 'Source networks', tenant.networks, counted('Network'), 'plain')}
-${otherPrice && html`<p>Booked at another price than quoted: ${grouped(otherPrices)}. <code>Transload-Price</code> in the response of each has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
+${otherPrice && html`<p>Bookings at a price that differs from the quote: ${grouped(otherPrices)}. In each response, <code>Transload-Price</code> has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
 }
 
 const PROBLEMS: readonly Column<MigrationProblem>[] = [
@@ -379,7 +380,7 @@ function callsByDay(use: readonly ShownDay[], generatedAt: string): Html {
   const first = Math.floor(Date.parse(generatedAt) / DAY_MS) - DAYS_SHOWN + 1
   const days = Array.from({ length: DAYS_SHOWN }, (_, i) => known.get(first + i) ?? emptyDay(first + i))
   const withCalls = days.filter(({ version1, version2, dryRuns }) => version1 + version2 + dryRuns > 0).toReversed()
-  const caption = 'Calls by day (UTC), the last one first; days without calls are left out'
+  const caption = 'Calls by day (UTC), latest first; days without calls are left out'
   const figures =
     withCalls.length === 0
       ? html`<p class="soft">No calls in the last ${DAYS_SHOWN} days.</p>`

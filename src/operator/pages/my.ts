@@ -49,10 +49,10 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
     })
   }
   const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
-  const first = html`${end('Version 1 is announced to end on', sunset)}
-${end('Every version-1 call is refused from', retiredFrom)}
+  const first = html`${end('Version 1 is scheduled to end on', sunset)}
+${end('All version-1 calls are refused from', retiredFrom)}
 ${brownoutTable([{ tenant, windows }], now)}
-<p><a href="/my/numbers.csv" download>Your numbers</a>, with the ids that version 2 has for them.</p>
+<p><a href="/my/numbers.csv" download>Your numbers</a>, with their version-2 ids.</p>
 `
   return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })
 }

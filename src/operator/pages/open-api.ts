@@ -37,9 +37,9 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
     info: {
       title: 'Transload: the version-1 interface',
       version: programVersion(),
-      description: 'The legacy calls of a vehicle-transport service, answered by its version 2.',
+      description: "A vehicle-transport service's version-1 calls, answered by its version 2.",
     },
-    servers: [{ url: '/', description: 'The gateway that this document is from.' }],
+    servers: [{ url: '/', description: 'The gateway that serves this document.' }],
     paths: {
       ...Object.fromEntries(paths),
       '/dry-run/reply/{action}': replyPath(actions),
@@ -59,7 +59,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
       parameters: Object.fromEntries(endpoints.filter(isQuery).flatMap(parametersOf)),
       requestBodies: byName(bodyOf),
       responses: {
-        ...byName((endpoint) => response('Done.', anyOf(endpoint, replyName))),
+        ...byName((endpoint) => response('Success.', anyOf(endpoint, replyName))),
         ...SHARED_RESPONSES,
       },
     },
@@ -125,7 +125,7 @@ function legacyPath(endpoint: Endpoint, base: string): Schema {
 function dryRunPath(endpoint: Endpoint, base: string): Schema {
   const operation = (...manner: readonly string[]) => ({
     operationId: operationId('dry-run', base, endpoint.path, ...manner),
-    summary: `Explain, and do not send: ${summaryOf(endpoint)}`,
+    summary: `Explain without sending: ${summaryOf(endpoint)}`,
     responses: explanation('DryRun'),
   })
   return {
@@ -163,7 +163,7 @@ function eventPath(callbacks: readonly CompiledCallback[]): Schema {
     const { event: _, ...body } = example
     return [name, body] as const
   })
-  const about = 'the form in which a caller hears of an event'
+  const about = 'the form in which a caller receives an event'
   const more = [['event', TEXT], 'EventDryRun'] as const
   return {
     get: explain('webhook-example', `${about}, by its example`, ...more),
@@ -176,8 +176,8 @@ const explanation = (name: string): Schema => ({ 200: ref('responses', name), de
 const SHARED_RESPONSES = {
   ...Object.fromEntries(
     Object.entries({
-      QuoteError: 'Not done; Message says what to do.',
-      ShipmentError: 'Not done; Message says what to do.',
+      QuoteError: 'An error; Message says what to do.',
+      ShipmentError: 'An error; Message says what to do.',
       DryRun: 'The translation, explained.',
       EventDryRun: 'The event, explained.',
       ReplyDryRun: 'The reply, explained.',

@@ -47,7 +47,11 @@ function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undef
   }
   const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
   if (row?.kind !== 'lookup' || !phrases) return undefined
-  return { name: row.table, about: 'The longest of these phrases in a field decides, in any case.', meanings: phrases }
+  return {
+    name: row.table,
+    about: 'The longest of these phrases in a field decides; case is ignored.',
+    meanings: phrases,
+  }
 }
 
 /** Every action, field, value and error of version 1, from the declarations. */
@@ -67,7 +71,7 @@ export function referencePage(rooms: ExplainingRooms): Promise<Answer> {
 <ul>${link('errors', 'Errors')}<li><a href="/openapi.json">OpenAPI</a></li></ul></nav>
 <div>
 <h1>Version-1 reference</h1>
-<p class="lead">Every call, field, value and error that this gateway understands, and what becomes of it in version 2.</p>
+<p class="lead">Every version-1 call, field, value and error, and how this gateway translates it.</p>
 <p id="none" role="status"></p>
 ${entries}
 <section class="entry" id="rules"><h2>Rules</h2>
@@ -172,7 +176,7 @@ function requiredOf(field: string, { request, requires = [], target }: Action): 
 
 const isFact = (one: Alternative): one is Exclude<Alternative, readonly string[]> => 'kind' in one
 
-const BOOKED = { no: 'No', unknown: 'Not known', already: 'Yes, before', 'in progress': 'In progress' } as const
+const BOOKED = { no: 'No', unknown: 'Not known', already: 'Yes, earlier', 'in progress': 'In progress' } as const
 const AGAIN = { yes: 'Yes', later: 'Yes, after a wait', corrected: 'After a correction', no: 'No' } as const
 
 /** Messages that only the admin listener answers with. */

@@ -53,14 +53,15 @@ export function snippet(language: Language, request: ShownRequest): string {
   const notes = [
     `${method} ${id ? `${before}{${id}}${after}` : path}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
     id && `The first argument is the ${id} that version 2 gave, not your own number.`,
-    over && 'PUT replaces the whole shipment: it is read, changed, and sent without what the service sets itself.',
+    over &&
+      'PUT replaces the whole shipment, so it is read, changed, and sent without the fields that only the service sets.',
     over &&
       has('"vehicles"') &&
-      'Of several vehicles, this changes the first one; take the index of the one that you mean.',
+      'If there are several vehicles, this changes the first one; use the index of the one that you mean.',
     has('_dttm') && 'Dates have a time and an offset without a colon: 2026-03-01T08:00:00-0500.',
-    method === 'DELETE' && 'The service may refuse to cancel it again: read its status then.',
-    method === 'POST' && 'Keep the id in the reply: later calls name the thing by it.',
-    method === 'POST' && 'After a timeout, ask the service before you send this again: it may be done already.',
+    method === 'DELETE' && 'The service may refuse to cancel a shipment twice. If it does, read the status.',
+    method === 'POST' && 'Keep the id in the reply: later calls need it.',
+    method === 'POST' && 'After a timeout, ask the service before you send this again: it may have been done.',
   ].filter((note) => note)
   const parts: Parts = {
     method,

@@ -82,15 +82,15 @@ ${linesOf(body)}</textarea></div>
 /** Says what refuses every call now, and what a page for strangers cannot know. */
 function noticeOf({ config, callers, store }: GatewayRooms): Html | '' {
   if (callers.mode === 'tenants')
-    return html`<p class="soft">A tenant's own settings do not count here, such as its <code>ActionName</code>s, defaults, and end of version 1. With its credential, a dry run has them, and <a href="/my">its migration</a> the dates.</p>`
+    return html`<p class="soft">This page ignores tenants' own settings, such as <code>ActionName</code>s, defaults, and the end of version 1. With a tenant's credential, a dry run applies them, and <a href="/my">the migration page</a> shows the dates.</p>`
   const deprecation = deprecationFor(config)
   const closure = closureAt(deprecation, store.now())
   if (!closure) return ''
   const refused =
     closure.kind === 'retired'
       ? `Version 1 has ended: since ${minuteOf(closure.since.toISOString())} UTC, all version-1 calls get ${errorTable.retired.status}.`
-      : `In a brownout until ${minuteOf(isoTime(closure.window.end))} UTC, ${deprecation.coversBookings ? 'all version-1 calls' : 'all but bookings'} get ${errorTable.brownout.status}.`
-  return html`<p class="notice warn">${refused} This page shows what version 2 makes of a call.</p>`
+      : `In a brownout until ${minuteOf(isoTime(closure.window.end))} UTC, all version-1 calls${deprecation.coversBookings ? '' : ' except bookings'} get ${errorTable.brownout.status}.`
+  return html`<p class="notice warn">${refused} This page still shows how a call is translated.</p>`
 }
 
 /** Text of several lines, without characters that a browser obeys. */
@@ -290,7 +290,7 @@ const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
 
 /** Shows the request to the service, or the answer that the caller gets in its place. */
 function version2Of(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
-  if (outcome.kind === 'passed') return html`<h2>Version 2</h2><p class="soft">The request is version 2 already.</p>`
+  if (outcome.kind === 'passed') return html`<h2>Version 2</h2><p class="soft">The request is already version 2.</p>`
   if (outcome.kind === 'refused') return refusedPart(outcome.answer.v1, outcome.answer.headers)
   const { request, ok, reply } = outcome.run
   if (!ok) return refusedPart(reply.v1, reply.headers ?? {})

@@ -30,7 +30,7 @@ export function equivalentOf(name: string, field: string, { actions }: Catalog):
   const row = action.request.find(has) ?? remembered
   if (row?.kind !== 'ref') return row && { places: placesOf(row), note: ruleOf(row) }
   return action.target
-    ? { places: [action.service.path], note: "the path has the service's own id" }
+    ? { places: [action.service.path], note: "the service's own id goes into the path" }
     : { places: ['shipment_id'], note: "keep the service's own id from the reply" }
 }
 

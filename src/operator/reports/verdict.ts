@@ -59,7 +59,7 @@ export function verdictOf(evidence: Evidence): Verdict {
     return verdict('after-end', reason)
   }
   if (all > 0 && failed / all > MOST_FAILED) {
-    const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Mistakes of the caller do not count.`
+    const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Caller errors do not count.`
     return verdict('failing', reason, usage(evidence))
   }
   return verdict(sumOf(lastDays(days, today, WEEKS)).version2 > 0 ? 'moving' : 'calling', usage(evidence))
@@ -77,8 +77,8 @@ export function neverSeen({ watched: [first] }: Pick<Evidence, 'watched'>): Verd
   const since = first === undefined ? undefined : dayText(first)
   const reason =
     since === undefined
-      ? 'It has never called, but no gateway has watched yet: that proves nothing.'
-      : `It has never called since ${since}, when the gateway began to watch. It may still have callers elsewhere.`
+      ? 'It has never called, but no gateway has been watching yet, so that proves nothing.'
+      : `It has not called since ${since}, when the gateway began watching. It may still have callers elsewhere.`
   return { state: 'never-seen', since, reasons: [reason] }
 }
 
@@ -88,7 +88,7 @@ function silence({ today, watched, lastVersion1, days }: Evidence): Verdict {
   const since = dayText(lastVersion1 ?? quiet[0] ?? today)
   const last =
     lastVersion1 === undefined
-      ? `It has sent no version-1 call since ${since}, when the gateway began to watch`
+      ? `It has sent no version-1 call since ${since}, when the gateway began watching`
       : `Its last version-1 call was on ${since}`
   const { version2 } = sumOf(lastDays(days, today))
   const other = version2 > 0 ? [`It sent ${plural(version2, 'version-2 call')} in the last seven days.`] : []
@@ -105,7 +105,7 @@ function usage({ today, days, lastVersion1 }: Evidence): string {
   const { version2, all, share } = sumOf(lastDays(days, today, WEEKS))
   if (version2 === 0 || share === null) {
     const last = lastVersion1 === undefined ? '' : `; the last version-1 call was on ${dayText(lastVersion1)}`
-    return `It uses version 1 alone: ${plural(all, 'call')} in the last four weeks${last}.`
+    return `It uses only version 1: ${plural(all, 'call')} in the last four weeks${last}.`
   }
   const known = weeklyShares(today, days).filter((share) => share !== null)
   const [first, last] = [known[0] ?? 0, known.at(-1) ?? 0]

@@ -25,7 +25,7 @@ export interface WorkItem {
   /** The known field that an unknown one may stand for. */
   readonly didYouMean?: string
   /** Why the change is more than another spelling. */
-  readonly blocks: 'no version-2 equal' | 'loses something' | 'refused with a value' | undefined
+  readonly blocks: 'no version-2 equivalent' | 'loses part of its value' | 'refused if it has a value' | undefined
 }
 
 /** A name with its counts. */
@@ -83,7 +83,7 @@ export function todoFor({
   didYouMean,
   blocks,
 }: Pick<WorkItem, 'equivalents' | 'note' | 'didYouMean' | 'blocks'>): string {
-  if (blocks === 'refused with a value') return note
+  if (blocks === 'refused if it has a value') return note
   if (didYouMean !== undefined) return `Did you mean ${didYouMean}? The gateway leaves this field out.`
   return equivalents.length > 0 ? `Send ${equivalents.join(', ')}: ${note}` : `Leave it out: ${note}`
 }
@@ -110,8 +110,8 @@ function todoAfter(code: string): string | undefined {
 
 const UNDECLARED = {
   equivalents: [],
-  note: 'the mappings of this gateway do not declare it any more',
-  blocks: 'no version-2 equal',
+  note: "this gateway's mappings no longer declare it",
+  blocks: 'no version-2 equivalent',
 } as const
 
 /** Returns what a tenant called and sent with version 1 from a day on. */
@@ -145,7 +145,7 @@ function actionsInUse(calls: readonly CallCount[], catalog: Catalog): WorkItem[]
     if (declared)
       return { ...item, equivalents: [requestOf(declared)], note: shortSummary(declared), blocks: undefined }
     if (name !== VERSION_2_BODY) return { ...item, ...UNDECLARED }
-    const note = 'a version-2 body on a version-1 path: only the path is left to change'
+    const note = 'a version-2 body on a version-1 path; only the path has to change'
     return { ...item, equivalents: ['/v2/'], note, blocks: undefined }
   })
 }
@@ -159,7 +159,7 @@ function fieldWork(
   const item = { action, name, count, last: isoTime(lastAt), blocks: undefined }
   const found = equivalentOf(action, name, catalog)
   if (kind === 'assumed') {
-    const note = 'the gateway assumes a value where the caller sends none, or an incomplete one'
+    const note = 'the gateway assumes a value, because the caller sends none or an incomplete one'
     return [{ ...item, kind, equivalents: found?.places ?? [name], note }]
   }
   if (kind === 'unknown') {
@@ -167,9 +167,9 @@ function fieldWork(
     const refusal = refusals.find(({ fields }) => fields.test(name))
     // The caller means something by it: without it, a vehicle is lost.
     if (refusal)
-      return [{ ...item, kind, equivalents: [], note: `It ${refusal.problem}.`, blocks: 'refused with a value' }]
+      return [{ ...item, kind, equivalents: [], note: `It ${refusal.problem}.`, blocks: 'refused if it has a value' }]
     const note =
-      name === OTHER_NAMES ? 'further fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
+      name === OTHER_NAMES ? 'other fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
     // Another action may know it.
     const didYouMean = known.includes(name) ? undefined : meantField(name, known)
     return [{ ...item, ...UNDECLARED, kind, note, ...(didYouMean !== undefined && { didYouMean }) }]
@@ -179,5 +179,7 @@ function fieldWork(
   const field = { ...item, kind: 'field', equivalents, note } as const
   if (equivalents.length === 0) return [{ ...field, blocks: UNDECLARED.blocks }]
   if (lost === undefined) return [field]
-  return [{ ...field, note: `lost a part ${grouped(lost)} times. ${note}`, blocks: 'loses something' }]
+  return [
+    { ...field, note: `part of the value was lost ${grouped(lost)} times. ${note}`, blocks: 'loses part of its value' },
+  ]
 }
