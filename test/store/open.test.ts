@@ -29,8 +29,8 @@ test.each([
 test.each([
   ['redis://localhost', 'redis:'],
   ['mysql://localhost/x', 'mysql:'],
-  ['sqlite:', 'names no file'],
-  ['./data/', 'names no file'],
+  ['sqlite:', 'does not name a file'],
+  ['./data/', 'does not name a file'],
   ['postgres://host:port/x', 'STORE_URL cannot be used: Invalid URL'],
 ])('%s is refused in one line', async (url, reason) => {
   const error: unknown = await openStore(url).catch((thrown: unknown) => thrown)

@@ -384,16 +384,16 @@ const PAIRS = [
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
 ] as const
 
-const CLIENT_MODE_ONLY = 'remove WEBHOOK_CLIENT_ID, which serves client mode only'
+const CLIENT_MODE_ONLY = 'remove WEBHOOK_CLIENT_ID, which works only in client mode'
 /** Variables of which at most one may be set, with what to do. */
 const APART = [
-  ['TENANTS_FILE', 'V2_CLIENT_ID', 'remove one, because each tenant has a client id of its own'],
+  ['TENANTS_FILE', 'V2_CLIENT_ID', 'remove one, because each tenant has its own client id'],
   // A secret that opens nothing would hide a mistake.
-  ['TENANTS_FILE', 'WEBHOOK_SECRET', 'remove WEBHOOK_SECRET, because each tenant has a webhook_secret of its own'],
+  ['TENANTS_FILE', 'WEBHOOK_SECRET', 'remove WEBHOOK_SECRET, because each tenant has its own webhook_secret'],
   [
     'TENANTS_FILE',
     'WEBHOOK_SIGNING_SECRET',
-    'remove WEBHOOK_SIGNING_SECRET, because each tenant has a webhook_signing_secret of its own',
+    'remove WEBHOOK_SIGNING_SECRET, because each tenant has its own webhook_signing_secret',
   ],
   ['TENANTS_FILE', 'WEBHOOK_CLIENT_ID', CLIENT_MODE_ONLY],
   ['V2_CLIENT_ID', 'WEBHOOK_CLIENT_ID', CLIENT_MODE_ONLY],

@@ -41,7 +41,7 @@ export function issueText(issue: z.core.$ZodIssue): string {
     case 'too_big':
       return `must be at most ${issue.maximum}`
     default:
-      return 'has a value that is not accepted'
+      return 'has an invalid value'
   }
 }
 

@@ -5,7 +5,7 @@ import { issueText, readJsonFile } from './json-file.ts'
 export const VEHICLE_TYPES = ['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'] as const
 
 /** Checked, because a phrase with any other type would send requests that the service rejects. */
-const vehicleType = z.enum(VEHICLE_TYPES, `is no vehicle type of version 2; the types are ${VEHICLE_TYPES.join(', ')}`)
+const vehicleType = z.enum(VEHICLE_TYPES, `is not a version-2 vehicle type; the types are ${VEHICLE_TYPES.join(', ')}`)
 
 const lookups = z.strictObject({
   vehicle_types: z.record(z.string(), vehicleType, 'must be an object').default({}),

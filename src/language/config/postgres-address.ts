@@ -28,7 +28,7 @@ export function readAddress(url: string): PostgresAddress {
   const parameters = new URLSearchParams(query)
   // A choice among servers would have to distinguish an old primary from its successor.
   if (`${authority}${parameters.get('host') ?? ''}`.includes(',')) {
-    throw new AddressError('names several hosts; write one address that moves to the server that takes writes')
+    throw new AddressError('names several hosts; write one address that always leads to the server that accepts writes')
   }
   const notices = checkTls(parameters)
   parameters.delete('uselibpqcompat')
@@ -55,12 +55,12 @@ function checkTls(parameters: URLSearchParams): readonly string[] {
   if (root === SYSTEM) parameters.delete('sslrootcert')
   // Anyone could get a certificate from a public authority, and it would pass.
   if (mode === 'verify-ca' && !parameters.has('sslrootcert')) {
-    throw new AddressError('has sslmode=verify-ca without the file of an authority; add sslrootcert=FILE')
+    throw new AddressError('has sslmode=verify-ca without a certificate authority; add sslrootcert=FILE')
   }
   if (root === SYSTEM) parameters.set('sslmode', 'verify-full')
   if (mode !== 'require' || root !== null) return []
   return [
-    'STORE_URL has sslmode=require without sslrootcert: the connection is encrypted, and the server is not verified; write sslmode=verify-full',
+    'STORE_URL has sslmode=require without sslrootcert: the connection is encrypted, but the server is not verified; write sslmode=verify-full',
   ]
 }
 

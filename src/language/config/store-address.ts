@@ -27,7 +27,7 @@ export function engineOf(url: string) {
 /** Returns the path of a URL with `sqlite:`, `sqlite://`, `file:` or no scheme. */
 export function pathOf(url: string): string {
   const path = url.trim().replace(/^(sqlite|file):(\/\/)?/i, '')
-  if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL names no file: ${url}`)
+  if (path === '' || path.endsWith('/')) throw new Error(`STORE_URL does not name a file: ${url}`)
   return path
 }
 

@@ -49,7 +49,7 @@ const isBetween = (value: number, most: number) => value >= 1 && value <= most
 
 /** Where to find a secret: the tenants file itself holds none. */
 const secretRef = z.union([z.strictObject({ env: z.string().min(1) }), z.strictObject({ file: z.string().min(1) })], {
-  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; the secret itself must not stand here',
+  error: 'must say where the secret is, as {"env": "NAME"} or {"file": "/path"}; do not put the secret itself here',
 })
 
 type SecretRef = z.output<typeof secretRef>
@@ -322,13 +322,13 @@ function mistakesOf(
     callback_url: url,
   } = declared
   const rules: readonly (readonly [isBroken: boolean, mistake: string])[] = [
-    [credentials.length === 0 && own.length === 0, 'needs credentials or networks; no call can match it'],
+    [credentials.length === 0 && own.length === 0, 'needs credentials or networks; without them, no call can match it'],
     [!!webhook_signing_secret && !webhook_secret, 'needs a webhook_secret, because it has a webhook_signing_secret'],
     [
       url?.protocol === 'http:' && !declared.callback_allow_http,
       'callback_url must be an https address, or callback_allow_http must be true',
     ],
-    [url !== undefined && url.hash !== '', 'callback_url must have no fragment'],
+    [url !== undefined && url.hash !== '', 'callback_url must not have a fragment'],
     [
       url !== undefined && ![url.username, url.password].every(isEncoded),
       'callback_url must have a percent-encoded user name and password',
@@ -376,7 +376,7 @@ function sharedValues(tenants: readonly Readable[], env: NodeJS.ProcessEnv): rea
   const hashes = tenants.flatMap(({ credentials }) => credentials.flatMap((one) => one?.secret_hash ?? []))
   return [
     ...repeated(tenants.map(({ name }) => name)).map((name) => `${name}: two tenants have this name`),
-    ...repeated(hashes).map(() => 'two credentials have the same hash; hash each secret by itself'),
+    ...repeated(hashes).map(() => 'two credentials have the same hash; hash each secret separately'),
     ...shared(ids).map((id) => `two tenants accept the credential ${id}`),
     ...shared(tenants.map((one) => one.networks.flatMap((own) => (own === null ? [] : plainNetwork(own))))).map(
       (own) => `two tenants have the network ${own}`,

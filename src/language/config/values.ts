@@ -166,7 +166,7 @@ export const webAddress = value((text) => {
 export const serviceAddress = webAddress
   .refine(
     (url) => !(url.username || url.password || url.search || url.hash),
-    'must have no user name, password, query or fragment',
+    'must not have a user name, password, query or fragment',
   )
   // Every path begins with `/v2`, so a trailing `/v2` is redundant.
   .transform(({ origin, pathname }) => ({ origin, prefix: pathname.replace(/\/+$/, '').replace(/\/+v2$/, '') }))
@@ -211,12 +211,10 @@ export const statuses = value((text): StatusSet | undefined => {
 }, 'must be a list of statuses from 300 to 599 such as 4xx,503')
 
 /** The contact for callers, short enough for every message. */
-export const supportContact = z.string().trim().min(1).max(100, 'must be 100 characters at most')
+export const supportContact = z.string().trim().min(1).max(100, 'must be at most 100 characters')
 
 /** A version-2 value. Only its form is checked, because the service's lists grow. */
-export const version2Word = z
-  .string()
-  .regex(/^[a-z][a-z0-9_]*$/, 'must be a value of version 2 such as open or truck_ext')
+export const version2Word = z.string().regex(/^[a-z][a-z0-9_]*$/, 'must be a version-2 value such as open or truck_ext')
 
 /** The path of a readable file. */
 export const file = z.string().refine(canRead, {
