@@ -12,7 +12,7 @@ import { HOST, residentMegabytes } from './compare/processes.ts'
 
 /*
  * Checks that memory stays flat: node bench/soak.ts [--minutes 3] [--callers 8]
- * The compiled gateway (npm run build) runs like in the image, in front of a stand-in of the service; the load is every kind of call, good and
+ * The compiled gateway (npm run build) runs like in the image, in front of a stand-in for the service; the load is every kind of call, good and
  * bad, some of them hostile. Prints the gateway's memory every ten seconds, and one line of JSON at the end.
  */
 

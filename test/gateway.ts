@@ -12,7 +12,7 @@ import type { Store } from '../src/outside/store/store.ts'
 import { createLog } from '../src/runtime/log.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from './stand-in/stand-in.ts'
 
-/** The credential that the stand-in of the service accepts. */
+/** The credential that the stand-in for the service accepts. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
 
 /** The same as the gateway's own credential: no call needs a proof. */
@@ -25,7 +25,7 @@ export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   ? '::1'
   : '127.0.0.2'
 
-/** A gateway in front of the stand-in of the service; both are real servers on free ports. */
+/** A gateway in front of the stand-in for the service; both are real servers on free ports. */
 export interface TestGateway {
   readonly url: string
   readonly adminUrl: string

@@ -289,7 +289,7 @@ export async function foreseeApproval(
   return {
     plan,
     remarks: [
-      `This quote may have a shipment already: the live call first reads ${readsOf(ids)}. If one stands, the answer is about it, and no approval is sent.`,
+      `This quote may already have a shipment, so the live call first reads ${readsOf(ids)}. If there is one, the response is about that shipment, and no approval is sent.`,
     ],
   }
 }
@@ -327,7 +327,7 @@ function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment) {
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
   return answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
     ...reply,
-    Message: `The transportation is booked already, as shipment ${shown}; the quote was not approved again.`,
+    Message: `The transportation is already booked, as shipment ${shown}, so the quote was not approved again.`,
   }))
 }
 

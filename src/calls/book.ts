@@ -380,10 +380,10 @@ export async function foreseeBooking(
   const met = await rooms.bookings.foresee(bookingOf(plan, headers, caller, 0))
   if (met) {
     const { claim, ageMs = 0 } = met
-    const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads the shipment ${claim?.shipment}. If that is canceled or gone, the booking is sent anew.`
+    const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads shipment ${claim?.shipment}. If it is canceled or gone, the booking is sent again.`
     const remarks = ageMs > rooms.config.REPLAY_CHECK_AFTER ? [first] : []
     if (met.is === 'error') return { ...refused(plan, met.error, 'ReferenceNumber'), remarks }
-    const stands = `This booking stands already, as ${met.claim.handle}: the live call repeats its answer and sends nothing.`
+    const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   if (!approved || rooms.config.APPROVAL_BOOKS === 'no') return { plan }
@@ -392,10 +392,10 @@ export async function foreseeBooking(
   return {
     plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
     remarks: [
-      `The quote of this number was approved: the live call first asks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made; if there is none, this request is sent; on any other reply, nothing is.`,
+      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
     ],
   }
 }
 
 const STANDING_UNKNOWN =
-  'Earlier bookings were not consulted: only the service can verify this credential. The live call repeats the answer of a booking that stands.'
+  'Earlier bookings were not consulted, because only the service can verify this credential. If the booking was already made, the live call repeats its response.'

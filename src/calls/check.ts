@@ -170,7 +170,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
         check,
         action: action?.name ?? '',
         request: { method: incoming.method, path: shown(path) },
-        comparedWith: planned ? 'the last dry run of this request' : 'the declared shapes alone',
+        comparedWith: planned ? 'the last dry run of this request' : 'only the declared shapes',
         ...lists,
         more,
         notChecked,
@@ -240,7 +240,7 @@ function lostBy(theirs: Readonly<Record<string, unknown>>, example: unknown, ofS
     return isSent === undefined || isSent === null ? [path] : []
   })
   const more = left.length > 0 ? `; a shipment may also have ${left.join(', ')}` : ''
-  return `what the shipment has beyond this request, and loses by it${more}`
+  return `what else the shipment has, which this request would delete${more}`
 }
 
 /** A difference; `ours` is the value that the gateway would send. */
@@ -252,12 +252,12 @@ interface Difference {
 }
 
 const NO_ID =
-  'the path has the UUID that the service returned as the id of the shipment or quote; a number or a reference is none'
+  'the path has the UUID that the service returned as the id of the shipment or quote, not a number or a reference'
 const NEEDED = 'the gateway always sends it'
-const RECOGNIZED = `${NEEDED}; without it, nobody recognizes a booking that is sent twice`
+const RECOGNIZED = `${NEEDED}; without it, a booking that is sent twice cannot be recognized`
 const SENT = 'the gateway sends it'
 const WHOLE = 'PUT replaces the whole shipment: read it, change it, and send all of it, with the ids of its parts'
-const OTHER_VALUE = 'the gateway sends another value'
+const OTHER_VALUE = 'the gateway sends a different value'
 
 /** Collects where a request differs from its shape and from what the gateway would send. */
 function createFindings(setByService: ReadonlySet<string>, meaning: (name: string) => string | undefined) {
@@ -329,7 +329,7 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
     if (setByService.has(declared(below(path, name)))) return `only the service sets ${shown(name)}`
     if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
     const old = meaning(name)
-    if (old !== undefined) return `this is a name of version 1: ${old}`
+    if (old !== undefined) return `this is a version-1 name: ${old}`
     const near = suggestion(name, Object.keys(members))
     // `vehicle_type` of a vehicle is its `type`, and `phone` of a place its `contact_phone`.
     const part = Object.keys(members).find((one) => name.endsWith(`_${one}`) || one.endsWith(`_${name}`))

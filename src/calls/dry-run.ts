@@ -168,7 +168,7 @@ async function look(
 }
 
 const STORE_DOWN =
-  "The gateway's database is unavailable, so what it knows was not consulted: the live call is refused until it is back."
+  "The gateway's database is unavailable and was not consulted. The live call is refused until it is back."
 
 /** Says what a dry run does not look up if nobody has verified its caller. */
 function remarksWithoutCaller(request: Version1): readonly string[] {
@@ -181,9 +181,9 @@ function remarksWithoutCaller(request: Version1): readonly string[] {
 }
 
 const NOT_CONSULTED =
-  'The remembered quote and earlier bookings were not consulted, because this dry run has no credential that the service has accepted: the live call takes from the quote what this booking lacks.'
+  'The remembered quote and earlier bookings were not consulted, because this dry run has no credential that the service has accepted. The live call takes the values that this booking lacks from the quote.'
 const NOT_RESOLVED =
-  'The live call looks up the number and the facts of its quote; a dry run does so only for a caller that the gateway verifies.'
+  "The live call looks up the number and its quote's facts. A dry run does so only for a caller that the gateway can verify."
 
 /** Looks up what a call names, as far as the store knows it; the rest is up to the service. */
 async function lookAtNamed(
@@ -224,7 +224,7 @@ async function lookAtNamed(
 }
 
 const serviceDecides = (names: readonly string[], what: string) =>
-  `The service decides from here: the live call reads ${readsOf(names)} to learn ${what}.`
+  `The service decides from here: the live call reads ${readsOf(names)} to find out ${what}.`
 
 /** Returns the example reply about a shipment, with the ids and the caller's reference that are stored. */
 async function exampleAbout(
@@ -415,20 +415,20 @@ function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
 
 const NO_BYTES = Buffer.alloc(0)
 
-const FORMER_VIN = 'selects the vehicle that had this VIN before; it is not written back'
+const FORMER_VIN = 'selects the vehicle that had this VIN before; the old VIN is not written back'
 
 const DIFFERENCES_COUNT =
-  'The live call reads the shipment first, changes the values that differ, and sends the whole back. Message lists the changes. A value that the shipment shows already is accepted, even if it cannot be translated.'
+  'The live call reads the shipment first, changes the values that differ, and sends all of it back. Message lists the changes. A value that the shipment already shows is accepted, even if it cannot be translated.'
 
 /** Says what the live call reads after a reply that does not decide its answer. */
 const readDecides = (verb: VerbName): readonly string[] => [
   verb === 'cancel'
     ? 'The service decides here: the live call reads the shipment right after this reply. It confirms the cancellation only if the shipment is canceled or no longer found.'
-    : 'The service decides here: unless APPROVAL_BOOKS=no, the live call reads the shipment of the quote right after this reply. Only if there is one, TransportationBooked is Yes.',
+    : "The service decides here: unless APPROVAL_BOOKS=no, the live call reads the quote's shipment right after this reply. TransportationBooked is Yes only if there is one.",
 ]
 
 const NAMES_DECIDE =
-  'The reply has no usable shipment_id, so the answer depends on the request: only a call with a ShipmentNumber or an OrderRefNumber gets this one. For any other call, the gateway answers 502.'
+  'The reply has no usable shipment_id, so the response depends on the request: only a call with a ShipmentNumber or an OrderRefNumber gets this one. Any other call gets 502.'
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
@@ -555,7 +555,7 @@ export function dryRunReply(
     if (verb === 'book') {
       // Any reply that does not prove a booking leaves it in doubt.
       final = outcomeUnknown(NEW_KEY, error)
-      remarks = [`The reply proves no booking. ${error.message.split('. ')[0]}.`]
+      remarks = [`The reply does not prove a booking. ${error.message.split('. ')[0]}.`]
     }
     if (missing.length === 0 || error.code !== 'service-unreadable') problems.push(problemOf(final, ''))
     const refusal = refusalAt(legacy.paths[0] ?? '', final, planned?.own ?? '', rooms)

@@ -228,7 +228,7 @@ export function sentenceOnNames({ vin, use }: Reference, { bearers, ignored }: S
 export function ignoredSentence(ignored: readonly SentName[]): string {
   if (ignored.length === 0) return ''
   const values = ignored.map(([field, value]) => `${field} ${shownText(value, SHOWN_CHARACTERS)}`).join(', ')
-  return ` Not known, and ignored: ${values}.`
+  return ` Unknown and ignored: ${values}.`
 }
 
 /** The longest value that a sentence repeats, because the rest of the message has to fit as well. */

@@ -240,7 +240,7 @@ function fieldsOfRead(
   return compiled?.reply(body, { settings, own: undefined }).reply ?? {}
 }
 
-const ALREADY_SO = 'The shipment has these values already; nothing was changed.'
+const ALREADY_SO = 'The shipment already has these values, so nothing was changed.'
 
 const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`

@@ -32,7 +32,7 @@ export function openCertificate(config: Config, log: Logger, reloads: Reloads) {
     try {
       apply(read())
       reloads.taken('certificate')
-      log.info('the certificate was read again')
+      log.info('the certificate was reloaded')
     } catch (err) {
       reloads.refused('certificate', [err instanceof Error ? err.message : String(err)])
       log.error({ err }, 'the new certificate is refused; the old one stays in use')

@@ -28,7 +28,7 @@ const KIND = 'new-field'
 export function observeDrift({ actions }: Catalog, log: Logger) {
   const counter = createCounter(
     'transload_reply_drift_total',
-    'Differences in replies of the service from what the gateway knows.',
+    "Fields in the service's replies that the gateway does not know.",
     ['kind'],
     [[KIND]],
   )
@@ -51,7 +51,7 @@ export function observeDrift({ actions }: Catalog, log: Logger) {
     const path = `${holder}.${PLAIN_NAME.test(name) ? name : UNPLAIN_NAME}`
     if (told.has(path) || told.size >= MOST_PLACES) return
     told.add(path)
-    log.warn({ drift: { kind: KIND, path } }, 'a reply of the service differs from what the gateway knows')
+    log.warn({ drift: { kind: KIND, path } }, 'a service reply has a field that the gateway does not know')
   }
 
   function inspect(value: unknown, holder: KnownMembers, path: string): void {

@@ -21,7 +21,7 @@ export function createLog(
   const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
   if (destination) return pino(options, destination)
   const onDropped = (lines: number) =>
-    log.warn({ lines }, 'log lines were dropped, because standard output did not take them')
+    log.warn({ lines }, 'log lines were dropped, because standard output was blocked')
   const log = pino(options, createLogOutput(format, onDropped))
   return log
 }

@@ -195,7 +195,7 @@ export function createMeters() {
     callSeconds: createHistogram('transload_call_seconds', 'Duration of calls.', ['action']),
     gatewaySeconds: createHistogram(
       'transload_gateway_seconds',
-      'Duration of calls without the time at the service and in the store.',
+      'Duration of calls, without service and store time.',
       ['action'],
       SHORT_BOUNDS_SECONDS,
     ),
@@ -204,11 +204,11 @@ export function createMeters() {
       'operation',
       'status',
     ]),
-    retries: createCounter('transload_service_retries_total', 'Repeated requests to the service.', []),
+    retries: createCounter('transload_service_retries_total', 'Retries of requests to the service.', []),
     tokens: createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', ['outcome']),
     refusals: createCounter(
       'transload_credential_refusals_total',
-      'Refusals by the service of a credential that is set here, not that of a caller.',
+      "Rejections by the service of the gateway's own credentials, not of callers'.",
       [],
     ),
     storeSeconds: createHistogram(
@@ -220,7 +220,7 @@ export function createMeters() {
     bookings: createCounter('transload_bookings_total', 'Bookings by outcome.', ['outcome']),
     otherPrices: createCounter(
       'transload_other_prices_total',
-      'Bookings whose shipment has another price than its quote, by tenant.',
+      'Bookings whose price differs from the quoted one, by tenant.',
       ['tenant'],
     ),
     loopDelaySeconds: createHistogram(

@@ -29,12 +29,12 @@ export function createReloads(now: () => number) {
     metrics: [
       labelledGauge(
         'transload_reload_success',
-        '1: the content of a file as it is now is in use; 0: it is refused, and the old one stays.',
+        "1 if a file's current content is in use; 0 if it was refused and the old content stays in use.",
         values(({ reasons }) => (reasons.length === 0 ? 1 : 0)),
       ),
       labelledGauge(
         'transload_reload_last_success_timestamp_seconds',
-        'When a file was read last whose content is in use.',
+        "When a file's content in use was last read.",
         values(({ at }) => at / MS_PER_SECOND),
       ),
     ],

@@ -107,7 +107,7 @@ export function createBrownoutSignals(
       ),
       labelledGauge(
         'transload_brownout_start_timestamp_seconds',
-        'Start of the brownout that is active or comes next.',
+        'Start of the active or next brownout.',
         valuesOf((windows, time) => seconds(toCome(windows, time)?.start)),
       ),
       labelledGauge(

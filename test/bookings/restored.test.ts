@@ -96,7 +96,7 @@ test('what was canceled since the doubt began is booked again; when it ends, boo
   expect(expectBooked(await book(gateway))).not.toBe(id)
   expectUnknown(await book(gateway, named('EARLY')))
   pass(MINUTE_MS)
-  await beat(() => expect(said(/not in doubt any more/)).toBe(1))
+  await beat(() => expect(said(/no longer in doubt/)).toBe(1))
   expectBooked(await book(gateway, named('LATE')))
   expectUnknown(await book(gateway, named('EARLY')))
 })

@@ -184,11 +184,11 @@ test('a verdict says what nothing here can tell', async () => {
   const sent = { ...whole, delivery, vehicles: [known] }
   expect((await check(gateway, changing(sent))).verdict.notChecked).toEqual([
     unknownId,
-    'what the shipment has beyond this request, and loses by it; a shipment may also have delivery.zipcode, vehicles[0].vin, external_id',
+    'what else the shipment has, which this request would delete; a shipment may also have delivery.zipcode, vehicles[0].vin, external_id',
   ])
   expect((await check(gateway, changing(requests.change.body))).verdict.notChecked).toEqual([
     unknownId,
-    'what the shipment has beyond this request, and loses by it',
+    'what else the shipment has, which this request would delete',
   ])
 })
 
@@ -226,7 +226,7 @@ describe('a caller sees its own dry runs only', () => {
     expect((await check(gateway, wrong)).header).toBe('differs')
     const { header, verdict } = await check(gateway, { ...wrong, authorization })
     expect(header).toBe('ready')
-    expect(verdict.comparedWith).toBe('the declared shapes alone')
+    expect(verdict.comparedWith).toBe('only the declared shapes')
     expect(gateway.sandbox.requests).toEqual([])
   })
 

@@ -100,7 +100,7 @@ test('a memory that cannot be written ends a check and a start, unless a gateway
 test.each(['check', 'serve'])('a mapping module that waits for ever ends %s', async (command) => {
   const place = folder()
   writeFileSync(join(place, 'own.mjs'), 'export default await new Promise(() => {})')
-  const err = 'transload: the command waits for something that never comes; see the modules of MAPPINGS_DIR\n'
+  const err = 'transload: the command is waiting for something that cannot happen; check the modules in MAPPINGS_DIR\n'
   expect(await transload(place, [command], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
 })
 

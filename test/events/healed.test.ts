@@ -272,7 +272,7 @@ describe('the sweep', () => {
     gateway.sandbox.requests.length = 0
     gateway.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { method: 'GET' } })
     const { gateway: after, lines } = await restart(gateway)
-    const failed = () => lines().filter(({ msg }) => /could not be looked for/.test(String(msg))).length
+    const failed = () => lines().filter(({ msg }) => /could not be looked up/.test(String(msg))).length
     await expect.poll(failed).toBeGreaterThanOrEqual(3)
     await after.close()
     expect(new Set(readsOf(gateway).map(({ path }) => path)).size).toBeLessThan(10)

@@ -19,7 +19,7 @@ export interface ProcessUsage {
 
 const KILOBYTE = 1024
 
-/** A gateway in a separate process, in front of the stand-in of the service. */
+/** A gateway in a separate process, in front of the stand-in for the service. */
 export type GatewayProcess = Awaited<ReturnType<typeof startGatewayProcess>>
 
 /** Starts such a gateway as the image does, with a store on disk, and ends it with the test. */

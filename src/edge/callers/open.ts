@@ -57,7 +57,7 @@ function openTenants(rooms: CallerRooms, path: string): Callers {
       credentials.replace(tenants)
       tell(tenants)
       reloads.taken('tenants')
-      log.info({ tenants: tenants.length }, 'the tenants file was read again')
+      log.info({ tenants: tenants.length }, 'the tenants file was reloaded')
     } catch (error) {
       const errors = configurationErrors(error)
       reloads.refused('tenants', errors ?? [String(error)])

@@ -92,9 +92,9 @@ export function createShares(config: ShareConfig, trusted?: Networks) {
     /** The largest body that one source can send. */
     largestBodyBytes: quotas.bodyBytes.perSource,
     metrics: [
-      gauge('transload_connections', 'Connections of callers.', () => total.connections),
-      gauge('transload_calls_under_way', 'Calls under way.', () => total.calls),
-      gauge('transload_body_bytes', 'Memory that bodies take.', () => total.bodyBytes),
+      gauge('transload_connections', "Callers' connections.", () => total.connections),
+      gauge('transload_calls_under_way', 'Calls in progress.', () => total.calls),
+      gauge('transload_body_bytes', 'Memory used by bodies.', () => total.bodyBytes),
     ],
   }
 }

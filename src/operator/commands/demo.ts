@@ -43,7 +43,7 @@ interface DemoOptions {
 
 const CHAOS_SECONDS = 60
 
-/** Runs the gateway in front of a stand-in of the service, prints what to try, and cleans up at Ctrl-C. */
+/** Runs the gateway in front of a stand-in for the service, prints what to try, and cleans up at Ctrl-C. */
 export async function demo({
   chaos = false,
   seconds = CHAOS_SECONDS,

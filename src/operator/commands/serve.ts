@@ -41,7 +41,7 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
   const [store, { openGateway }, { createPages }] = await Promise.all([
     openConfiguredStore(openStore, {
       onState: ({ ready, error }) => (ready ? log.info('store ready') : log.error({ err: error }, 'store not ready')),
-      onNotice: (notice) => log.warn({ notice }, 'notice of the store'),
+      onNotice: (notice) => log.warn({ notice }, 'store notice'),
     }),
     import('../../gateway.ts'),
     import('../pages/routes.ts'),

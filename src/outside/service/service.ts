@@ -201,7 +201,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     outgoing: (request: ServiceRequest, address: Address) =>
       written(request, spellingOf(request, stateOf(address))?.current),
     /** Reports for each called service address whether its circuit is open. */
-    metric: labelledGauge('transload_circuit_open', 'Whether the service fails and calls are refused.', () =>
+    metric: labelledGauge('transload_circuit_open', 'Whether calls are refused because the service fails.', () =>
       [...known].map(([service, { circuit, circuitUnproven }]) => ({
         labels: { service },
         value: circuit.isOpen() || circuitUnproven.isOpen() ? 1 : 0,

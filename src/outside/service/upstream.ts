@@ -114,9 +114,9 @@ export function openUpstream(
     /** Counts refusals of the operator's credentials. */
     refusals,
     metrics: [
-      gauge('transload_service_connections', 'Kept connections to the service.', () => sumOf('connected')),
-      gauge('transload_service_requests_under_way', 'Requests that the service answers now.', () => sumOf('running')),
-      gauge('transload_service_requests_queued', 'Requests that wait for a connection.', () => sumOf('queued')),
+      gauge('transload_service_connections', 'Open connections to the service.', () => sumOf('connected')),
+      gauge('transload_service_requests_under_way', 'Requests in progress at the service.', () => sumOf('running')),
+      gauge('transload_service_requests_queued', 'Requests waiting for a connection.', () => sumOf('queued')),
     ],
     close: async () => {
       // The callers of pending calls have hung up, and bookings have their own connections.

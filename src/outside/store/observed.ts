@@ -66,7 +66,7 @@ export function observeStore(store: Store, seconds: Histogram) {
   }
   return {
     store: observed,
-    pending: gauge('transload_store_operations_under_way', 'Operations that wait for the store.', () => pending),
+    pending: gauge('transload_store_operations_under_way', 'Store operations in progress.', () => pending),
   }
 }
 

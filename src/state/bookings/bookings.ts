@@ -532,7 +532,7 @@ export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGen
 
 /** Makes the gauge of bookings without an outcome; it has no values while the store is down. */
 export const pendingBookings = ({ countClaims }: Claims) =>
-  labelledGauge('transload_bookings', 'Bookings under way and of unknown outcome.', async () => {
+  labelledGauge('transload_bookings', 'Bookings in progress or with an unknown outcome.', async () => {
     const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
     return counts ? PENDING.map((state) => ({ labels: { state }, value: counts[state] ?? 0 })) : []
   })

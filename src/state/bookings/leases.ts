@@ -152,7 +152,7 @@ function createKnownDoubt(store: Store, log: Logger) {
       current = await store.doubt()
       if (current?.declaredAt === before?.declaredAt && current?.until === before?.until) return
       if (current) log.warn(doubtView(current), 'bookings that the store does not know are in doubt')
-      else log.info('bookings are not in doubt any more')
+      else log.info('bookings are no longer in doubt')
     },
     /** Returns the current doubt. Costs nothing: no booking relies on a lease that is older than this answer. */
     doubt: () => current,

@@ -83,7 +83,7 @@ export function startDelivery(
   let closed = false
   let isStoreDown = false
 
-  const tried = createCounter('transload_delivery_tries_total', 'Tries of deliveries by tenant and outcome.', [
+  const tried = createCounter('transload_delivery_tries_total', 'Delivery attempts by tenant and outcome.', [
     'tenant',
     'outcome',
   ])

@@ -108,7 +108,7 @@ export function createHealing(rooms: HealingRooms) {
     const key = JSON.stringify([look.name, look.booking])
     const known = looks.get(key)
     if (!known && open >= MOST_LOOKS) {
-      if (!isFull) log.warn('too many shipments wait to be read; the next sweep looks at the others')
+      if (!isFull) log.warn('too many shipments are waiting to be read; the next sweep reads the others')
       isFull = true
       return
     }
@@ -141,7 +141,7 @@ export function createHealing(rooms: HealingRooms) {
           failures.delete(tenant)
         } catch (err) {
           failures.set(tenant, failed + 1)
-          log.warn({ tenant, shipment: look.name, booking: look.booking, err }, 'a shipment could not be looked for')
+          log.warn({ tenant, shipment: look.name, booking: look.booking, err }, 'a shipment could not be looked up')
           later(tenant, { ...look, failures: look.failures + 1 })
         }
       }

@@ -65,7 +65,7 @@ export function openReception({
     const { tenant, hasCallback: deliver } = caller
     const { taken, id } = await store.takeEvent({ ...event, tenant, deliver })
     const { fault } = event
-    if (taken && fault) log.error({ event: id, tenant, fault }, 'an event has a shape that is not known, and is parked')
+    if (taken && fault) log.error({ event: id, tenant, fault }, 'an event has an unknown shape and is parked')
     count(!taken ? 'duplicate' : fault ? 'parked' : 'stored')
     onStored(caller, received)
     return { status: 200, headers: {}, body: JSON.stringify({ id, duplicate: !taken }) }
