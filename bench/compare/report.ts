@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 const PAGE = 'bench/README.md'
 
 const how = `Every figure is the median of interleaved rounds after a warm-up, so a busy machine slows all contenders down alike. A ratio
-compares calls per second with those of the contender in bold in the same round. The contender has its own core. The load and
+compares calls per second with those of the contender in bold in the same round. The contender under test has its own core. The load and
 the service's stub share another, or have one each on a machine with more than two. The stub's figures are the limit of the
 measurement. A run with a failed call is rejected, and so is a contender that translates differently.`
 
@@ -35,7 +35,7 @@ function page(results: Results, hasChart: boolean): string {
     return result ? [`### ${title}`, about, markdown(result.data), origin(result)] : []
   })
   return `${[
-    ...(hasChart ? ['![Translated quotes a second, each contender on one core](quotes.svg)'] : []),
+    ...(hasChart ? ['![Translated quotes per second, each contender on one core](quotes.svg)'] : []),
     ...parts,
     '### How it was measured',
     how,

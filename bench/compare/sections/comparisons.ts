@@ -85,7 +85,7 @@ export const durableQuotes: Section<readonly Line[]> = {
     'transaction per quote. ' +
     'Redis and PostgreSQL share the contender’s core. The parts of Transload alone are Hono, undici’s lowest call and ' +
     '`node:sqlite` in a thread that commits in groups. They do not identify callers, check, retry, log or count, so no gateway ' +
-    'of these parts can be faster.',
+    'made of these parts can be faster.',
   inRounds: true,
   measure: compare({
     kind: 'quotes',

@@ -73,7 +73,7 @@ export const openLoopQuotes: Section<readonly OpenLine[]> = {
   title: 'Quotes at a constant rate',
   about:
     'Shares of Transload’s rate at 32 connections, sent at a constant rate over at most 512 connections. A latency counts from ' +
-    'the time at which a call was due, so it includes every wait. Added is the latency above that of the stub alone. fastify ' +
+    'the time at which a call was due, so it includes every wait. “Added” is the latency beyond that of the stub alone. fastify ' +
     'without a store only translates.',
   inRounds: true,
   measure,
