@@ -133,8 +133,8 @@ test('a declared store is the only one that is', TIME, async () => {
   const words = ['--new-store']
   await serve(made('TWO'), { store: other, words })
   await serve(made('THREE'), { store: other, words })
-  await refused(/counts for one store/, third, undefined, words)
-  await refused(/counts for one store/, path, undefined, words)
+  await refused(/applies to one store/, third, undefined, words)
+  await refused(/applies to one store/, path, undefined, words)
   await refused(/lacks bookings/, third)
   await serve(made('FOUR'), { store: third, words })
   await transload('store', 'doubt', '--since', '1h')

@@ -77,7 +77,7 @@ test('the check warns of an end that does not fit the announced one, and of call
     'warning: SUNSET of all callers has passed without RETIRED_FROM: version-1 calls still work',
   ])
   expect(await warnings({ SUNSET: '2093-01-02', RETIRED_FROM: '2093-01-01' })).toEqual([
-    'warning: SUNSET of all callers is after RETIRED_FROM: callers are told a later end',
+    'warning: SUNSET of all callers is after RETIRED_FROM, so callers are told a later end',
     'warning: RETIRED_FROM cuts off 1 of the callers of the last 28 days: recent',
   ])
   expect(await warnings({ RETIRED_FROM: '2025-12-31' })).toEqual([expect.stringContaining('2026-01-01')])

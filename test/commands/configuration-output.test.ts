@@ -13,7 +13,7 @@ test('init writes files that the gateway accepts, and overwrites nothing', async
   for (const option of ['', ' --sidecar']) {
     const place = folder()
     const text = await transcript(place, [`transload init${option}`, 'transload init'])
-    expect(text).toContain('transload.env is written')
+    expect(text).toContain('Wrote transload.env')
     expect(text).toContain('transload.env exists; init overwrites nothing')
     const written = readFileSync(join(place, 'transload.env'), 'utf8')
     const env = Object.fromEntries(

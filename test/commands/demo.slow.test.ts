@@ -27,8 +27,8 @@ test('the demo prints commands that work, shows each call with what it sends, op
   const place = folder()
   const demo = startDemo([], { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }, place)
   const said = await demo.says(/Ctrl-C stops it\.\n/)
-  expect(said).toContain(`Port ${port} is in use, so the gateway takes a free one.\n`)
-  expect(said).toContain(`Port ${adminPort} is in use, so the admin listener takes a free one.\n`)
+  expect(said).toContain(`Port ${port} is in use, so the gateway uses a free one.\n`)
+  expect(said).toContain(`Port ${adminPort} is in use, so the admin listener uses a free one.\n`)
   const [, url = ''] = /^ {2}Workbench +(\S+)\/$/m.exec(said) ?? []
   const [, admin = ''] = /^ {2}Operators +(\S+)\/$/m.exec(said) ?? []
   expect([url, admin]).not.toContain(`http://127.0.0.1:${port}`)

@@ -21,7 +21,7 @@ const serve = (env: NodeJS.ProcessEnv) => transload(folder(), ['serve'], env)
 test('serve that finds a port in use names its setting', async () => {
   const port = String(await takenPort())
   const line = (setting: string) =>
-    `transload: port ${port} on 127.0.0.1 is in use; stop what listens there or change ${setting}\n`
+    `transload: port ${port} on 127.0.0.1 is in use; stop the other program or change ${setting}\n`
   expect(await serve({ HOST, PORT: port })).toMatchObject({ code: 1, err: line('PORT') })
   expect(await serve({ HOST, ADMIN_PORT: port })).toMatchObject({ code: 1, err: line('ADMIN_PORT') })
 })
@@ -51,11 +51,7 @@ test.each([
     '--help > /dev/full',
     'cannot write standard output: ENOSPC: no space left on device, write',
   ],
-  [
-    'a current folder that is gone',
-    'xref import x.csv',
-    'the current folder does not exist any more; change to another one',
-  ],
+  ['a current folder that is gone', 'xref import x.csv', 'the current folder no longer exists; change to another one'],
 ])('%s ends with one line', async (_, words, line) => {
   const place = folder()
   mkdirSync(join(place, 'gone'))

@@ -65,7 +65,7 @@ test('a report is the same as the page of a running gateway, and knows the tenan
   // No character that controls a terminal or a browser.
   for (const obeyed of ['<img', '\u001b', '\u202e']) expect(out).not.toContain(obeyed)
   const { out: one } = await report('--tenant', 'acme')
-  expect(one).toContain('### Work that is left')
+  expect(one).toContain('### Remaining work')
   expect(one).not.toContain('quieter')
   expect(one).not.toContain(headline)
   const err = 'transload: there is no tenant nobody\n'

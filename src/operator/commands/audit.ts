@@ -203,7 +203,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
   const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
   let header: { readonly places: Readonly<Record<AuditColumn, number>>; readonly width: number } | undefined
   let rows = 0
-  const left = { 'rows without a number': 0, 'prices that are no amount': 0, 'dates that cannot be read': 0 }
+  const left = { 'rows without a number': 0, 'prices that are not amounts': 0, 'dates that cannot be read': 0 }
   for await (const { line, cells } of csvRows(decodedText(file === '-' ? process.stdin : createReadStream(file)))) {
     if (!header) {
       header = { places: placesOf(cells, chosen), width: cells.length }
@@ -220,7 +220,7 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
     const cents = centsOf(price)
     const period = periodOf(date)
     if (number === '') left['rows without a number'] += 1
-    if (price !== '' && cents === null) left['prices that are no amount'] += 1
+    if (price !== '' && cents === null) left['prices that are not amounts'] += 1
     if (date !== '' && !period) left['dates that cannot be read'] += 1
     if (number === '') continue
     const stands = CANCELED.test(status) ? 0 : 1
@@ -305,7 +305,7 @@ async function* anomalies(
   for (const row of audited.prepare(TWICE).iterate()) {
     const { reference, vin, numbers, booked } = row
     const made = booked === null ? 'No booking here made one of them' : `Here ${booked}`
-    const text = `${reference} with VIN ${vin} stands more than once: ${String(numbers).replaceAll(' ', ', ')}. ${made}. Cancel the others at the service.`
+    const text = `${reference} with VIN ${vin} is listed more than once: ${String(numbers).replaceAll(' ', ', ')}. ${made}. Cancel the others at the service.`
     yield { kind: 'twice', ...row, text }
   }
   for (const row of audited.prepare(UNMADE).iterate()) {
@@ -319,7 +319,7 @@ async function* anomalies(
   }
   for (const row of audited.prepare(LACKED).iterate(listedAt)) {
     const at = new Date(Number(row['at'])).toISOString()
-    const text = `${row['handle']} (${row['reference']}) was booked at ${at} as shipment ${row['shipment']}, which the list lacks. Ask the service for that shipment.`
+    const text = `${row['handle']} (${row['reference']}) was booked at ${at} as shipment ${row['shipment']}, which is not in the list. Ask the service for that shipment.`
     yield { kind: 'not-listed', ...row, at, text }
   }
   for (const row of audited.prepare(KNOWN).iterate(listedAt)) {
@@ -328,15 +328,15 @@ async function* anomalies(
     const isCanceled = shipment !== undefined && isStoredAsGone(shipment) && shipment.at <= listedAt
     const what = reference === '' ? number : `${number} (${reference})`
     if (stands === 1 && (isCanceled || (standing === null && freed !== null))) {
-      const text = `${what} stands in the list and is canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.`
+      const text = `${what} is active in the list but canceled here. Read it at the service: if it is canceled there, reject its price; if not, cancel it.`
       yield { kind: 'canceled-here', number, reference, handle: freed ?? standing, text }
     }
     if (stands === 0 && standing !== null && !isStoredAsGone(shipment)) {
-      const text = `${what} is canceled in the list, and ${standing} stands here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`
+      const text = `${what} is canceled in the list, but ${standing} is active here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`
       yield { kind: 'canceled-there', number, reference, handle: standing, text }
     }
     if (booked !== null) {
-      const text = `${number} is listed with the reference ${reference}, and ${standing} booked it as ${booked}. Ask the service which one is right.`
+      const text = `${number} is listed with the reference ${reference}, but ${standing} booked it as ${booked}. Ask the service which one is right.`
       yield { kind: 'other-reference', number, reference, booked, handle: standing, text }
     }
     if (total === null) continue
@@ -344,7 +344,7 @@ async function* anomalies(
     prices[quoted === null ? 'unquoted' : 'compared'] += 1
     if (quoted === null || quoted === total || quoted === most) continue
     const [listed, asked] = [amountOf(total), amountOf(quoted)]
-    const text = `${what} costs ${listed}, and its quote said ${asked}. Ask the service about the difference.`
+    const text = `${what} costs ${listed}, but its quote was ${asked}. Ask the service about the difference.`
     yield { kind: 'other-price', number, reference, quoted: asked, listed, text }
   }
   for (const row of audited.prepare(AGAIN).iterate()) {

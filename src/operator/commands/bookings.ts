@@ -86,7 +86,7 @@ function cardOf(
   const title = [
     handle,
     (claim ? stateOf(claim) : STATES[state]).toLowerCase(),
-    claim ? isOpen && durationOf(now - claim.createdAt) : 'the same was booked again later',
+    claim ? isOpen && durationOf(now - claim.createdAt) : 'booked again later',
   ].filter((part) => part)
   const { tenant = '', reference = '', vin = '', shipment = '' } = claim ?? {}
   const { year, make, model } = claim ? toldBy(claim) : {}
@@ -100,9 +100,9 @@ function cardOf(
   const settle = `transload bookings settle ${handle}`
   const choices = [
     '',
-    "If the service has the shipment, the caller's next attempt gets it as its answer:",
+    "If the service has the shipment, the caller's next attempt is answered with it:",
     `  ${settle} --shipment-id ID`,
-    "If the service has none, the caller's next attempt is sent to it:",
+    "If the service does not have it, the caller's next attempt is sent to the service:",
     `  ${settle} --not-booked`,
   ]
   return [
@@ -170,7 +170,7 @@ export function reopen(handle: string): Promise<number> {
 
 function changed(result: SettlementResult, handle: string, rule: string): Claim {
   if (result.outcome === 'wrong-state') throw new CommandFailed(`${handle} is ${result.state}; ${rule}`)
-  if (result.outcome === 'taken') throw new CommandFailed(`the booking ${result.by} has this shipment already`)
+  if (result.outcome === 'taken') throw new CommandFailed(`the booking ${result.by} already has this shipment`)
   return result.claim
 }
 
@@ -179,9 +179,7 @@ async function claimOf(store: Store, handle: string): Promise<Claim> {
   if (claim) return claim
   const last = (await store.audit(handle)).at(-1)
   if (!last) throw noBooking(handle)
-  throw new CommandFailed(
-    `${handle} is over (${last.why}), and the same was booked again later; see "transload bookings list"`,
-  )
+  throw new CommandFailed(`${handle} has ended (${last.why}) and was booked again later; see "transload bookings list"`)
 }
 
 const noBooking = (handle: string) => new CommandFailed(`there is no booking ${handle}`)
@@ -204,12 +202,12 @@ async function checkShipment(
   config: Config,
 ): Promise<BookedShipment> {
   const reply = await read(claim.tenant, shipment, config)
-  if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service knows no shipment ${shipment}`)
+  if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service has no shipment ${shipment}`)
   const { id, body } = shipmentIn(reply, shipmentWithId, shipment, `shipment ${shipment}`)
   if (isCanceled(body)) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
   const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
   if (claim.reference !== '' && reference !== '' && reference !== claim.reference)
-    throw unconfirmed(`shipment ${shipment} has the reference ${reference}, and the booking ${claim.reference}`)
+    throw unconfirmed(`shipment ${shipment} has the reference ${reference}, but the booking has ${claim.reference}`)
   const own = idAt(body, 'number')
   if (number !== undefined && own !== undefined && number !== own)
     throw unconfirmed(`shipment ${shipment} has the number ${own}, not ${number}`)
@@ -220,11 +218,11 @@ async function checkShipment(
 async function requireAbsent(claim: Claim, store: Store, config: Config): Promise<void> {
   const { tenant, reference, vin } = claim
   if (!isPlainId(reference)) {
-    throw unconfirmed('the service cannot be asked for this booking: it has no reference that fits into an address')
+    throw unconfirmed('the service cannot be asked for this booking, because its reference does not fit into a URL')
   }
   const reply = await read(tenant, reference, config)
   if (NOT_THERE.has(reply.status)) {
-    const lookup = `The service was asked for ${reference} and answers ${reply.status}.`
+    const lookup = `The service was asked for ${reference} and answered ${reply.status}.`
     const { finds, why } = await shownByReference(claim, store, config)
     const look = `Look for ${reference}${vin && ` and VIN ${vin}`} in the service's own list of shipments.`
     printError(finds ? `${lookup} ${why}` : `${lookup} That proves nothing: ${why} ${look}`)
@@ -255,7 +253,7 @@ async function shownByReference({ tenant, reference }: Claim, store: Store, conf
     // A reference that is also a number shows nothing.
     const isOf = (key: string) => isSameId(idAt(found, key) ?? '', other.reference)
     if (isOf('external_id') && !isOf('number') && !isOf('id'))
-      return { finds: true, why: `It finds shipments by their references: it shows that of ${other.reference}.` }
+      return { finds: true, why: `It finds shipments by reference: it shows the one with ${other.reference}.` }
   }
   const tried = others.map((one) => one.reference).join(', ')
   const why = `it does not find the booked ${tried} by reference, either.`
@@ -264,11 +262,11 @@ async function shownByReference({ tenant, reference }: Claim, store: Store, conf
 
 /** Returns the shipment of a reply that is what was asked for; `what` names that. */
 function shipmentIn(reply: UpstreamReply, prove: typeof shipmentWithId, wanted: string, what: string) {
-  if (!isSuccess(reply.status)) throw unconfirmed(`the service answers ${reply.status} for ${what}`)
+  if (!isSuccess(reply.status)) throw unconfirmed(`the service answered ${reply.status} for ${what}`)
   try {
     return prove(reply, wanted)
   } catch (error) {
-    if (error instanceof GatewayError) throw unconfirmed(`the service answers something else than ${what}`)
+    if (error instanceof GatewayError) throw unconfirmed(`the service answered with something other than ${what}`)
     throw error
   }
 }
@@ -284,19 +282,19 @@ async function requireConfirmed(
 ): Promise<void> {
   printError(
     `${handle}: tenant ${tenant}, reference ${reference || '-'}, VIN ${vin || '-'}, sent ${durationOf(now - createdAt)} ago.`,
-    "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, that is a second one.",
+    "If it is settled as not booked, the caller's next attempt is sent to the service. If the service made a shipment, this makes a second one.",
   )
   if (yes) return
   if (!process.stdin.isTTY)
-    throw new CommandFailed('there is no terminal to confirm this; add --yes. Nothing is settled')
+    throw new CommandFailed('there is no terminal to confirm this; add --yes. Nothing was settled')
   const questions = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await questions.question('Settle it as not booked? [y/N] ')
   questions.close()
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed('nothing is settled')
+  if (!/^y(es)?$/i.test(answer.trim())) throw new CommandFailed('nothing was settled')
 }
 
 function unconfirmed(reason: string): CommandFailed {
-  return new CommandFailed(`${reason}. Nothing is settled; --unchecked settles without asking the service`)
+  return new CommandFailed(`${reason}. Nothing was settled; --unchecked settles without asking the service`)
 }
 
 async function read(tenant: string, shipment: string, config: Config): Promise<UpstreamReply> {

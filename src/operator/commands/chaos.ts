@@ -54,15 +54,15 @@ export async function runChaos(seconds: number): Promise<number> {
   const signals = watchSignals()
   try {
     print(
-      `For ${seconds} s, replies get lost or late, the service restarts, both programs are killed, and callers repeat.`,
+      `For ${seconds} s, replies get lost or late, the service restarts, both programs are killed, and callers retry.`,
       '',
-      'asked     bookings that callers want; both programs get as many',
-      'made      shipments of the service for them',
+      'asked     bookings that callers ask for; both programs get the same number',
+      'made      shipments that the service made for them',
       'doubled   shipments beyond the first of a booking',
-      'lost      bookings that a caller was told are made, and the service does not have',
+      'lost      bookings confirmed to a caller that the service does not have',
       'in doubt  bookings whose outcome the gateway does not know: it says so and does not send them again',
       'healed    bookings that were in doubt, until the gateway found their shipments',
-      'killed    how often the program was killed and started again',
+      'killed    how often the program was killed and restarted',
       '',
     )
     const show = startShowing([gateway, naive], sandbox, over.signal)

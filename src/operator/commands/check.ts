@@ -70,10 +70,10 @@ export async function check({
         ? []
         : [`The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`]),
       ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
-      ...(brownouts.length > 0 ? [`Brownouts to come, in the time of ${timeZone}:`] : []),
+      ...(brownouts.length > 0 ? [`Upcoming brownouts, in the time zone ${timeZone}:`] : []),
       ...brownouts.map(
         ({ tenant = 'all callers', start, end, bookings }) =>
-          `  ${momentOf(start)} to ${momentOf(end)}  ${tenant}${bookings ? ', bookings too' : ''}`,
+          `  ${momentOf(start)} to ${momentOf(end)}  ${tenant}${bookings ? ', including bookings' : ''}`,
       ),
       '',
       ...aligned([
@@ -97,17 +97,17 @@ export async function check({
 
 /** Tries the store; makes none. It has counts if a gateway has made it, and a mistake if none could use it. */
 async function storeState({ STORE_URL }: Config) {
-  if (engineOf(STORE_URL) === 'memory') return { text: 'memory: everything is lost at the end' }
+  if (engineOf(STORE_URL) === 'memory') return { text: 'memory: everything is lost at exit' }
   try {
     if (engineOf(STORE_URL) === 'postgres') {
       const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
       const hasCounts = (await inspectPostgres(STORE_URL)) !== undefined
-      return { text: `PostgreSQL answers${hasCounts ? '' : '; the first start makes the schema'}`, hasCounts }
+      return { text: `PostgreSQL answers${hasCounts ? '' : '; the first start creates the schema'}`, hasCounts }
     }
     const path = resolve(pathOf(STORE_URL))
     const reason = obstacleAt(path)
     if (reason !== undefined) throw reason
-    if (!existsSync(path)) return { text: `${path}, which the first start makes` }
+    if (!existsSync(path)) return { text: `${path}, which the first start creates` }
     const { openSource } = await import('../../outside/store/sqlite/backup.ts')
     const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')
     const db = openSource(path)
@@ -148,7 +148,11 @@ async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
   const tried: ConnectionTrial[] = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
-      tried.push({ tenant: `as ${tenant}`, accepted: undefined, outcome: 'not tried: its secret is not here' })
+      tried.push({
+        tenant: `as ${tenant}`,
+        accepted: undefined,
+        outcome: 'not tried: its secret is not available here',
+      })
       continue
     }
     const basic = await attempt(open(upstream, 'basic'), upstream, config)
@@ -167,7 +171,7 @@ async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
 }
 
 const EVENTS_ONLY =
-  'Events are recorded only: set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET to let the gateway read their shipments.'
+  'Events are only stored. To let the gateway read their shipments, set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET.'
 
 /** Returns the deprecation of each tenant; without tenants, that of all callers. */
 function deprecationsOf({ config, tenants }: LoadedConfig) {
@@ -188,7 +192,7 @@ async function endWarnings(
   const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
     if (!sunset || (retiredFrom ? sunset <= retiredFrom : sunset.getTime() > now)) return []
     return retiredFrom
-      ? [`SUNSET of ${tenant} is after RETIRED_FROM: callers are told a later end`]
+      ? [`SUNSET of ${tenant} is after RETIRED_FROM, so callers are told a later end`]
       : [`SUNSET of ${tenant} has passed without RETIRED_FROM: version-1 calls still work`]
   })
   const ending = ends.filter(({ retiredFrom }) => retiredFrom)

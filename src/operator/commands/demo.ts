@@ -131,7 +131,7 @@ async function openOnFreePorts(env: NodeJS.ProcessEnv, parts: GatewayParts): Pro
     const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' && 'port' in error
     const isAdmin = isTaken && config.PORT !== error.port
     if (!isTaken || error.port === (isAdmin ? parts.adminPort : 0)) throw listenFailure(error, config)
-    print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} takes a free one.`)
+    print(`Port ${error.port} is in use, so the ${isAdmin ? 'admin listener' : 'gateway'} uses a free one.`)
     return openOnFreePorts(isAdmin ? env : { ...env, PORT: '0' }, isAdmin ? { ...parts, adminPort: 0 } : parts)
   }
 }
@@ -167,7 +167,7 @@ function whatToTry({ url, adminUrl }: Gateway, env: NodeJS.ProcessEnv, serviceUr
     'Open in a browser:',
     `  Workbench     ${url}/`,
     ...(adminUrl === undefined ? [] : [`  Operators     ${adminUrl}/`]),
-    `  The service   ${serviceUrl}, a stand-in; its data are gone when the demo stops`,
+    `  The service   ${serviceUrl}, a stand-in; its data is lost when the demo stops`,
     '',
     `Transload answers version-1 calls on ${url}. Try these, in another terminal:`,
     '',

@@ -73,7 +73,7 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 /** Describes an error of the operating system: `cannot open a.csv: no such file or directory`. */
 function systemReason({ message, code, syscall, path }: NodeJS.ErrnoException, file = path): string {
   // Node writes `ENOENT: no such file or directory, open 'a.csv'`.
-  if (syscall === 'uv_cwd') return 'the current folder does not exist any more; change to another one'
+  if (syscall === 'uv_cwd') return 'the current folder no longer exists; change to another one'
   const reason = /^[A-Z0-9]+: ([^,]+)/.exec(message)?.[1] ?? code ?? message
   return `cannot ${syscall}${file === undefined ? '' : ` ${file}`}: ${reason}`
 }
@@ -103,7 +103,7 @@ export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PO
       : tried.port === ADMIN_PORT
   const [host, port, prefix] = isAdmin ? [ADMIN_HOST, ADMIN_PORT, 'ADMIN_'] : [HOST, PORT, '']
   const reasons: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} on ${host} is in use; stop what listens there or change ${prefix}PORT`,
+    EADDRINUSE: `port ${port} on ${host} is in use; stop the other program or change ${prefix}PORT`,
     EACCES: `no permission to listen on port ${port}; change ${prefix}PORT to one above 1023`,
     EADDRNOTAVAIL: `${prefix}HOST is ${host}, which is not an address of this machine`,
     ENOTFOUND: `${prefix}HOST is ${host}, a name without an address (${error.code})`,

@@ -34,8 +34,8 @@ export function init({ sidecar = false }: { readonly sidecar?: boolean }): numbe
   write('transload.env', [first, ...lines])
   if (!sidecar) write('tenants.json', ['{', '  "tenants": []', '}'])
   print(
-    'transload.env is written; set V2_BASE_URL in it.',
-    ...(sidecar ? [] : ['tenants.json is written; "transload tenants add NAME" adds the first tenant.']),
+    'Wrote transload.env. Set V2_BASE_URL in it.',
+    ...(sidecar ? [] : ['Wrote tenants.json. "transload tenants add NAME" adds the first tenant.']),
     'Start: node --env-file=transload.env node_modules/.bin/transload serve',
   )
   return 0

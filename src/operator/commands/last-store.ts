@@ -62,7 +62,7 @@ function writeMemory(place: MemoryPlace, known: Memory): void {
 }
 
 const noMemory = (reason: string) =>
-  `EMERGENCY_LOG_FILE cannot be written: ${reason}. A gateway keeps beside it which store it used last: name a file in a folder that it may write, or set it to off to run without both`
+  `EMERGENCY_LOG_FILE cannot be written: ${reason}. The gateway records beside it which store it used last. Name a file in a folder that the gateway can write to, or set it to off to run without both`
 
 /** Returns why the memory cannot be written; undefined if it can, or a gateway needs none. Makes nothing. */
 export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPlace): string | undefined {
@@ -160,22 +160,22 @@ export function refuseOldFolder(config: MemoryPlace): void {
   const stamp = stampOf(STORE_URL)
   if (!stamp || (stamp.id === last.stamp.id && !isBehind(stamp.commits, last.stamp.commits))) return
   if (isInDoubt(last.store)) return
-  throw refused('the folder of the store is not the one that this installation used last, or an older copy of it', last)
+  throw refused("the store's folder is not the one that this installation used last, or is an older copy of it", last)
 }
 
 function refused(why: string, last: Memory | undefined): ConfigErrors {
   const remedies =
     last?.declared === undefined
       ? REMEDIES
-      : `"--new-store" has declared ${last.declared}, and counts for one store: after a start without it, ${REMEDIES}`
+      : `"--new-store" has declared ${last.declared}, and applies to one store: after a start without it, ${REMEDIES}`
   return new ConfigErrors([`${why}. ${remedies}`])
 }
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
 async function wrongStore(store: Store, config: MemoryPlace, last: Memory | undefined): Promise<string | undefined> {
   const from = await store.copiedFrom()
-  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which is used in its place`
-  if (from !== undefined) return `a copy of ${from} into the store has not ended; run it again`
+  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which replaces it`
+  if (from !== undefined) return `a copy of ${from} into the store did not finish; run it again`
   // A booking that such a store does not know is not sent.
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
@@ -189,7 +189,7 @@ async function wrongStore(store: Store, config: MemoryPlace, last: Memory | unde
   }
   const file = fileOf(config)
   if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
-    return `${file}, which says what store this installation used, cannot be read, and the store ${place} has no bookings`
+    return `${file}, which says which store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = storePlace(DEFAULT_STORE)
   const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
   if (!isMissed || !hasRows(byDefault, 'claims')) return undefined
@@ -260,7 +260,7 @@ export async function keepStore(
 }
 
 const REMEDIES =
-  '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME" bookings that it does not know are Unknown, and not sent'
+  '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME", bookings that it does not know become Unknown and are not sent'
 
 function textOf(file: string | undefined): string | undefined {
   try {

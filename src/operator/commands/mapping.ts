@@ -77,7 +77,7 @@ function explanationOf(run: DryRun): readonly string[] {
   const width = Math.max(0, ...fields.map(({ to }) => to.length))
   const refused = new Set(problems.map(({ field }) => field))
   return [
-    `${action}: ${ok ? `${request.method} ${request.url}` : `refused with ${reply.status}, nothing would be sent`}`,
+    `${action}: ${ok ? `${request.method} ${request.url}` : `refused with ${reply.status}, so nothing would be sent`}`,
     ...section(
       'Problems',
       problems.map(({ message }) => message),
@@ -100,7 +100,7 @@ function explanationOf(run: DryRun): readonly string[] {
     ...(ok
       ? section('Body', request.body ? [JSON.stringify(request.body)] : [])
       : section('Answer', [JSON.stringify(reply.v1)])),
-    ...section('Beyond this', remarks),
+    ...section('Notes', remarks),
   ]
 }
 

@@ -64,7 +64,7 @@ function tenantLines(report: TenantReport): readonly string[] {
     `Share of version 2 in each of the last four weeks: ${shares}.`,
     '',
     ...section(
-      'Work that is left',
+      'Remaining work',
       ['Kind', 'Action', 'Name', 'Blocks', 'Version 2', 'Note', 'Count'],
       work.map(({ kind, action, name, blocks = '', equivalents, note, count }) => [
         kind,

@@ -42,7 +42,7 @@ export async function withExistingStore(work: StoreWork): Promise<number> {
 }
 
 export const noStoreOnServer = () =>
-  new CommandFailed('there is no store in the database; set STORE_URL as the gateway has it')
+  new CommandFailed("there is no store in the database; set STORE_URL to the gateway's value")
 
 /** Opens the configured store for one command, and creates it if it is missing. */
 export async function withStore(work: StoreWork): Promise<number> {
@@ -73,7 +73,7 @@ export function embeddedStorePath(onPostgres: string): string {
 /** Returns the path of a store that is there. */
 export function existing(path: string): string {
   if (existsSync(path)) return path
-  throw new CommandFailed(`there is no store at ${path}; set STORE_URL as the gateway has it`)
+  throw new CommandFailed(`there is no store at ${path}; set STORE_URL to the gateway's value`)
 }
 
 /** Refuses a file to write that is the store itself. */
@@ -112,7 +112,7 @@ export function obstacleAt(path: string): string | undefined {
   try {
     const reason = unwritableReason(path)
     const isLink = reason === undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
-    return isLink ? `${path} is a symbolic link; name the file that it leads to` : reason
+    return isLink ? `${path} is a symbolic link; name the file that it points to` : reason
   } catch (error) {
     return messageOf(error)
   }
@@ -131,7 +131,7 @@ export function timeOf(option: string, text: string | undefined, which: 'past' |
   const time = span === undefined ? day.safeParse(text).data?.getTime() : which === 'future' ? now + span : now - span
   const fits = time !== undefined && (which === 'any' || (which === 'past' ? time <= now : time > now))
   if (fits) return time
-  const kind = { past: 'a past time', future: 'a time to come', any: 'a time' }[which]
+  const kind = { past: 'a past time', future: 'a future time', any: 'a time' }[which]
   throw new UsageError(`${option} takes ${kind} such as 2026-12-31T14:00Z, or a duration such as 2h or 30d`)
 }
 

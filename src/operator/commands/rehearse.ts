@@ -205,7 +205,7 @@ const LEAST_PER_SECOND = 0.01
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
 async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOptions) {
   const { tenant, against } = options
-  if (against !== 'service') throw new UsageError('--against takes service')
+  if (against !== 'service') throw new UsageError('--against takes only the word service')
   const account = await chosenAccount(config, tenant)
   const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
   const { service, upstream } = openService(config)

@@ -79,7 +79,7 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
       `  for callers    ${url}`,
       `  for operators  ${admin ?? 'no listener (ADMIN_PORT=0)'}`,
       `  store          ${storePlace(STORE_URL)}`,
-      `  service        ${V2_BASE_URL.origin}${V2_BASE_URL.prefix}; ${url} in a browser shows what becomes of a call`,
+      `  service        ${V2_BASE_URL.origin}${V2_BASE_URL.prefix}; open ${url} in a browser to see how calls are translated`,
     )
   }
 

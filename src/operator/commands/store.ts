@@ -111,11 +111,11 @@ function doubtAfter(file: string, backupAt: number | undefined, since = backupAt
 function restoreFailure(error: unknown, file: string): unknown {
   if (error instanceof StoreInUse) return new CommandFailed(error.message)
   if (error instanceof StoreUnreadable)
-    return new CommandFailed(`${error.message}; --force replaces it, if no gateway runs`)
+    return new CommandFailed(`${error.message}; --force replaces it, if no gateway is running`)
   if (error instanceof StoreTooNew)
     return new CommandFailed(`${file} was made by a newer version of the gateway, which has to restore it`)
   if (error instanceof BackupDamaged || (isDamage(error) && !isNoDatabase(error)))
-    return new CommandFailed(`${file} is damaged, nothing is changed: ${messageOf(error)}`)
+    return new CommandFailed(`${file} is damaged, so nothing was changed: ${messageOf(error)}`)
   return unusableFile(error, file)
 }
 
@@ -142,7 +142,7 @@ function doubtLines({ since, until }: NewDoubt): readonly string[] {
   const end = until === 0 ? 'until "transload store trust"' : `until ${isoTime(until)}`
   return [
     `Bookings since ${isoTime(since)} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
-    '"transload bookings list --state unknown" shows those that callers have asked for.',
+    '"transload bookings list --state unknown" shows the ones that callers have retried.',
   ]
 }
 
@@ -237,20 +237,18 @@ export async function copyStore(
   const mark = `${MOVED}${toName}`
   const before = await from.copiedFrom()
   if (before !== undefined && before !== mark)
-    throw new CommandFailed(
-      `the store is ${before.startsWith(MOVED) ? before : `a copy of ${before} that has not ended`}`,
-    )
+    throw new CommandFailed(`the store is ${before.startsWith(MOVED) ? before : `an unfinished copy of ${before}`}`)
   const tables = await from.copiedTables()
   const begun = await to.copiedFrom()
   if (begun === undefined) {
     for (const table of tables) {
       if ((await to.rowsAfter(table, undefined)).length > 0)
-        throw new CommandFailed(`the other store has data already (${table.name})`)
+        throw new CommandFailed(`the other store already has data (${table.name})`)
     }
     await to.beginCopy(name)
   } else if (begun !== name)
     throw new CommandFailed(
-      `a copy of ${begun} into the other store has begun; finish that one, or take an empty store`,
+      `a copy of ${begun} into the other store was started; finish that one, or use an empty store`,
     )
   // From here on it takes no bookings: a gateway that was suspended meanwhile would add what is not copied.
   await from.beginCopy(mark)
@@ -287,7 +285,7 @@ async function copyRows(
     const [source, target] = await Promise.all([sumOf(from, table), sumOf(to, table)])
     if (source.hash !== target.hash)
       throw new CommandFailed(
-        `${table.name} differs: ${source.count} rows, and ${target.count} in the other store; begin again with an empty one`,
+        `${table.name} differs: ${source.count} rows, and ${target.count} in the other store; start again with an empty one`,
       )
     counts.set(table.name, source.count)
     onProgress(rows)
@@ -316,14 +314,14 @@ function problemsOf({ faults, origin }: Inspection, isStore: boolean, unrecorded
     ...(copied === undefined ? [] : [copied]),
     ...unrecorded.map(
       (name) =>
-        `${name}${name.startsWith('bk_') ? ' was made and' : ''} is not recorded; a gateway that starts records it`,
+        `${name}${name.startsWith('bk_') ? ' was made and' : ''} is not recorded; the next gateway to start records it`,
     ),
   ]
 }
 
 function inspectionLines(name: string, found: Inspection, unrecorded: readonly string[]): readonly string[] {
   const { version, programVersion, faults, rows, claims, id, origin, doubt: window } = found
-  const older = version < programVersion ? `; a gateway that starts makes it ${programVersion}` : ''
+  const older = version < programVersion ? `; the next gateway to start upgrades it to ${programVersion}` : ''
   const integrity = name === 'PostgreSQL' ? 'not checked here (pg_amcheck)' : faults.length === 0 ? 'ok' : 'damaged'
   const view = window && doubtView(window)
   const counted = (what: string, counts: Readonly<Record<string, number>>) =>

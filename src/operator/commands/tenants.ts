@@ -60,7 +60,7 @@ export async function add(
   edit(tenantsFile, (tenants) => {
     const holder = tenants.find((other) => other.name !== name && other.credentials?.some((one) => one.id === id))
     if (holder)
-      throw new CommandFailed(`the tenant ${holder.name} has the Client ID ${id} already; choose another with --id`)
+      throw new CommandFailed(`the tenant ${holder.name} already has the Client ID ${id}; choose another with --id`)
     return [...tenants, { name, credentials, v2: { client_id: v2ClientId, client_secret } }]
   })
   show(name, id, secret)
@@ -107,13 +107,13 @@ export function remove(name: string, { file }: FileOption): number {
     left > 0
       ? 'Running gateways reload the file within seconds.'
       : 'No tenant is left, so running gateways refuse the file and keep the old one: stop them.'
-  print(`The tenant ${name} is removed. ${effect}`)
+  print(`The tenant ${name} was removed. ${effect}`)
   return 0
 }
 
 function show(name: string, id: string, secret: string): void {
   print(
-    `${name} calls with the Client ID ${id} and this secret, which is shown only now:`,
+    `${name} calls with the Client ID ${id} and this secret, which is shown only once:`,
     secret,
     'Running gateways reload the file within seconds.',
   )
@@ -198,7 +198,7 @@ function changed(file: string, change: Change, mustHave: string | undefined): st
   const after = { ...content, tenants: change(content.tenants) }
   const names = after.tenants.map(({ name }) => name)
   const double = names.find((name, at) => names.indexOf(name) !== at)
-  if (double !== undefined) throw new CommandFailed(`there is a tenant ${double} already`)
+  if (double !== undefined) throw new CommandFailed(`there is already a tenant ${double}`)
   const [issue] = names.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
   if (issue)
     throw new CommandFailed(

@@ -39,7 +39,7 @@ export function list({ json = false, ...range }: RangeOptions): Promise<number> 
     if (json) return 0
     printError(plural(listed, 'event'))
     for (const { tenant, stopped, pausedUntil } of await store.endpoints()) {
-      const why = stopped ? 'has stopped its deliveries' : `pauses until ${isoTime(pausedUntil)}`
+      const why = stopped ? 'has stopped its deliveries' : `is paused until ${isoTime(pausedUntil)}`
       printError(`The callback of ${tenant} ${why}.`)
     }
     return 0

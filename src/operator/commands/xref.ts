@@ -65,15 +65,13 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
   const input = file === '-' ? process.stdin : createReadStream(file)
   const size = isRegular(file) ? statSync(file).size : undefined
   const progress = createProgress('imported')
-  const rows = readRows(input, format, tenant, (columns) =>
-    printError(`Columns that are not used: ${columns.join(', ')}`),
-  )
+  const rows = readRows(input, format, tenant, (columns) => printError(`Unused columns: ${columns.join(', ')}`))
   let { counts } = from
   try {
     for await (const { conflicts, badRows, progress: done } of importRows(rows, store, { replace, from })) {
       for (const { asked, found } of conflicts) {
         const name = `${asked.tenant} ${asked.kind} ${asked.name}`
-        printError(`conflict: ${name} is ${found.id} in the store and ${asked.id} in the file`)
+        printError(`conflict: ${name} is ${found.id} in the store but ${asked.id} in the file`)
       }
       for (const { line, error } of badRows) printError(`line ${line} ${error}`)
       counts = done.counts
@@ -86,7 +84,7 @@ async function importFile(store: Store, storeUrl: string, file: string, options:
   progress.end()
   checkpoint?.remove()
   const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} there already, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
+  const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} already there, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
   printResult({ json }, counts, summary)
   return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
 }
