@@ -93,10 +93,10 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
     for (const base of shipmentPaths) {
       const reply = await ask('GET', `${base}/${encodeURIComponent(id ?? reference)}`)
       if (isUnknown(reply)) continue
-      if (!isDone(reply)) throw new CannotTell(`the service answers a read of it with ${described(reply)}`)
+      if (!isDone(reply)) throw new CannotTell(`the service answered a read of it with ${described(reply)}`)
       // Whatever the service finds under a name, only what this program created is canceled.
       if (reference !== OF_QUOTE && !['', reference].includes(textIn(reply, 'external_id'))) {
-        throw new CannotTell('the service shows another booking in its place')
+        throw new CannotTell('the service shows another booking instead')
       }
       if (isGone(reply)) return false
       const known = id ?? textIn(reply, 'id')
@@ -106,10 +106,10 @@ export async function cleanUp({ ask, shipmentPaths }: Trial, journal: Journal) {
       if (isDone(answer) || isUnknown(answer)) return true
       const after = await ask('GET', path)
       if (isUnknown(after) || isGone(after)) return true
-      throw new CannotTell(`the service answers its cancellation with ${described(answer)}`)
+      throw new CannotTell(`the service answered its cancellation with ${described(answer)}`)
     }
     if (id !== undefined) return false
-    throw new CannotTell('the service does not find it, but no reply told its id; look for this reference')
+    throw new CannotTell('the service does not find it, but no reply showed its id; look for this reference')
   }
 }
 

@@ -133,17 +133,17 @@ export function authenticate(service: DemoService, authorization = ''): string {
   if (token === undefined) return clientOfBasic(service, authorization)
   const known = service.tokens.get(token)
   if (known && known.until > service.settings.clock().getTime()) return known.client
-  throw unauthorized('The token is not good', `Bearer ${REALM}, error="invalid_token"`)
+  throw unauthorized('The token is not valid', `Bearer ${REALM}, error="invalid_token"`)
 }
 
 function clientOfBasic({ settings: { credentials } }: DemoService, authorization: string): string {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1]
-  if (!encoded) throw unauthorized('Credentials are needed', `Basic ${REALM}`)
+  if (!encoded) throw unauthorized('Credentials are required', `Basic ${REALM}`)
   const [, id, secret] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   const isKnown =
     id !== undefined && (credentials === 'any' || (Object.hasOwn(credentials, id) && credentials[id] === secret))
   if (isKnown) return id
-  throw unauthorized('The credentials are not known', `Basic ${REALM}`)
+  throw unauthorized('The credentials are unknown', `Basic ${REALM}`)
 }
 
 /** Answers the token endpoint of RFC 6749, section 4.4; errors have the shape of section 5.2. */
@@ -219,7 +219,7 @@ function book(service: DemoService, client: string, body: object): DemoShipment 
   const { quote_id, ...input } = check(creation, body)
   const quote = quote_id === undefined ? undefined : service.quotes.get(quote_id)
   if (quote_id !== undefined && quote?.client !== client)
-    throw invalid([{ field: 'quote_id', message: 'names no quote' }])
+    throw invalid([{ field: 'quote_id', message: 'does not name a quote' }])
   const shipment = enter(service, client, input, { id: randomUUID(), price: quote?.price })
   service.announce('shipment.created', shipment.id)
   return shipment
@@ -311,7 +311,7 @@ function merged(
     const known = vehicles[place]
     if (known) vehicles[place] = { ...newVehicle(vehicle), id: known.id, photos: known.photos }
     else if (id === undefined) vehicles.push(newVehicle(vehicle))
-    else throw invalid([{ field: `vehicles[${index}].id`, message: 'names no vehicle of this shipment' }])
+    else throw invalid([{ field: `vehicles[${index}].id`, message: 'does not name a vehicle of this shipment' }])
   })
   return vehicles
 }

@@ -162,7 +162,7 @@ function refusedFor(error: unknown): ComparedAnswer {
 }
 
 const reasonOf = (error: unknown): string =>
-  error instanceof NoReply ? `no reply of the service: ${error.silence}` : toGatewayError(error).code
+  error instanceof NoReply ? `no reply from the service: ${error.silence}` : toGatewayError(error).code
 
 /** Reads a version-1 answer; undefined for text that is not a JSON object. `null` and blanks count as absent. */
 export function answered(text: string): ReadonlyMap<string, string> | undefined {

@@ -159,11 +159,11 @@ function compressionOf(head: Buffer): 'gzip' | 'zstd' | undefined {
 const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: string) => string])[] = [
   [
     /^(\xa1\xb2\xc3\xd4|\xd4\xc3\xb2\xa1|\xa1\xb2\x3c\x4d|\x4d\x3c\xb2\xa1|\n\r\r\n)/,
-    'a capture of packets',
+    'a packet capture',
     (file) =>
       `tshark -r ${file} -Y http.request -T fields -e frame.time_epoch -e http.request.method -e http.request.uri -e http.file_data | jq -Rc 'split("\\t") | {at: .[0], method: .[1], path: .[2], request_hex: .[3]}'`,
   ],
-  [/^\s*\[\s*\{/, 'a list in JSON', (file) => `jq -c '.[]' ${file}`],
+  [/^\s*\[\s*\{/, 'a JSON list', (file) => `jq -c '.[]' ${file}`],
   [
     /^[A-Z]{3,8} \S+ HTTP\/\d\.\d\r?\n/,
     'a raw HTTP request',
@@ -178,7 +178,7 @@ const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: 
   ],
   [
     /^\s*\{.*"(request_uri|request_method|uri|url)"\s*:/,
-    'a log of JSON without path',
+    'a JSON log without paths',
     (file) =>
       `jq -c '{at: .time_iso8601, source: .remote_addr, method: .request_method, path: .request_uri, request: .request_body}' ${file}`,
   ],
@@ -195,13 +195,13 @@ function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'JSON' {
   if (other) {
     const [, kind, program] = other
     throw new NotARecording(
-      `is ${kind}; this makes JSON lines of it: ${program(/^[\w./-]+$/.test(name) ? name : 'FILE')}`,
+      `is ${kind}; this command converts it to JSON lines: ${program(/^[\w./-]+$/.test(name) ? name : 'FILE')}`,
     )
   }
   if (first.trim() === '{') return 'JSON'
   // The first lines of a truncated file are counted as damaged, like any other.
   if (/^[ \t]*\{.*"(path|action|request)"\s*:/m.test(text)) return 'JSON lines'
-  throw new NotARecording('is no recording: neither JSON lines nor a HAR')
+  throw new NotARecording('is not a recording: it is neither JSON lines nor HAR')
 }
 
 /**
@@ -243,7 +243,7 @@ async function* documents(source: AsyncGenerator<Buffer>, list?: RegExp): AsyncG
     }
     yield out.subarray(0, length)
   }
-  if (!isInside) throw new NotARecording('is a HAR without entries')
+  if (!isInside) throw new NotARecording('is a HAR file without entries')
   if (list || depth > 0) throw Object.assign(new Error('the JSON ends too early'), { code: CUT_OFF })
 }
 

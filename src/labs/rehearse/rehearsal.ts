@@ -260,7 +260,7 @@ export function rehearse(rehearsal: Rehearsal, line: string, place: LinePlace): 
   const call = readRecord(line, place.file)
   if (typeof call === 'string') return unreadable(call)
   const target = targetOf(call, catalog)
-  if (target === undefined) return unreadable('has no path, and an action that is not known')
+  if (target === undefined) return unreadable('has no path and an unknown action')
   const { endpoint, isLegacy } = rehearsal.routeOf(target)
   if (!isLegacy) {
     tally.other += 1

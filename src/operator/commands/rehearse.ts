@@ -103,7 +103,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     if (options.json) printJson(report, 2)
     else print(...reportLines(report))
     if (stopped !== undefined) return stopped
-    if (report.calls.all === 0) printError('transload: no call of version 1 was found')
+    if (report.calls.all === 0) printError('transload: no version-1 calls were found')
     const isEnough = (share: number | null) => share === null || share >= least - ROUNDING
     const isWhole = reading.files.every(({ fault }) => fault === undefined)
     return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED

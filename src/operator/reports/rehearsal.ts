@@ -81,9 +81,9 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
 
 const CALLER = 'Tell the callers: '
 const NOTES: Readonly<Record<string, string>> = {
-  lossy: 'loses a part',
-  assumed: 'is read with an assumption',
-  warning: 'has a doubtful value, which is sent on',
+  lossy: 'is partly lost',
+  assumed: 'is partly assumed',
+  warning: 'has an unusual value, which is sent anyway',
 }
 
 /** Says a problem in words, and what to do. No advice has a value of a caller: it would be masked, and wrong. */
@@ -100,14 +100,14 @@ function describe(
   switch (key) {
     case 'action-unknown':
       return [
-        'ActionName is not known on this path',
-        'Add it to LOOKUPS_FILE (--lookups FILE writes it there for you to edit), or to "actions" of the tenant.',
+        'ActionName is unknown on this path',
+        'Add it to LOOKUPS_FILE (--lookups FILE writes it there for you to edit), or to the tenant\'s "actions".',
       ]
     case 'path-unknown': {
       const end = field.lastIndexOf('/')
       const prefix = field.slice(0, end)
       if (end <= 0 || !catalog.endpoints.has(field.slice(end).toLowerCase()))
-        return [`${field} is no path of version 1`, `${CALLER}no version-1 script has this name.`]
+        return [`${field} is not a version-1 path`, `${CALLER}no version-1 script has this name.`]
       const served = [...config.LEGACY_BASE_PATHS, prefix].map((one) => one || '/').join(',')
       const advice = prefix.includes(HIDDEN) ? 'Add its prefix to LEGACY_BASE_PATHS.' : `LEGACY_BASE_PATHS=${served}`
       return [`${field} is below a prefix that is not served`, advice]
@@ -118,23 +118,23 @@ function describe(
         'Add it to the credentials of its tenant in TENANTS_FILE, with the hash that "transload tenants hash" prints.',
       ]
     case 'body-too-large':
-      return ['the body is larger than BODY_LIMIT_BYTES', 'Set a larger one, or tell the callers.']
+      return ['the body is larger than BODY_LIMIT_BYTES', 'Raise it, or tell the callers.']
     case 'required':
       return [
-        `${field} is required, or what stands for it`,
-        `${CALLER}${field} is missing. If it has another name there, a mapping of your own can read it (MAPPINGS_DIR).`,
+        `${field} or an alternative is required`,
+        `${CALLER}${field} is missing. If they send it under another name, your own mapping can read it (MAPPINGS_DIR).`,
       ]
     case 'assumed': {
       const fallbacks = row && 'fallbacks' in row ? row.fallbacks : []
       const [named = field] = fallbacks.flatMap((one) => ('setting' in one ? one.setting : []))
-      const defaults = `set "${named}" in "defaults" of the tenant.`
+      const defaults = `set "${named}" in the tenant's "defaults".`
       if (row?.kind === 'lookup')
         return [
-          `${field} is assumed: the table ${row.table} knows no value that was sent`,
+          `${field} is assumed: the table ${row.table} has none of the values that were sent`,
           `Add its values to LOOKUPS_FILE (--lookups FILE writes them there for you to edit), or ${defaults}`,
         ]
       if (row && placesOf(row).includes(field))
-        return [`${field} is assumed: no ${fieldsOf(row)[0]} was sent`, `If it is not this, ${defaults}`]
+        return [`${field} is assumed: no ${fieldsOf(row)[0]} was sent`, `If that is wrong, ${defaults}`]
     }
   }
   if (kind === 'refused') {
@@ -142,7 +142,7 @@ function describe(
     const title = errorTitle(code)
     if (words !== '' || field === '') return [words || title, `${CALLER}${words || title}.`]
     const message = `${field} ${Object.hasOwn(own, code) ? own[code] : (codec?.problem ?? title)}`
-    return [message, `${CALLER}${message}. A mapping of your own can read other values (MAPPINGS_DIR).`]
+    return [message, `${CALLER}${message}. Your own mapping can read other values (MAPPINGS_DIR).`]
   }
   const advice =
     kind === 'warning' ? `${CALLER}the value of ${field} is unusual.` : 'Nothing, if the service does not need it.'
@@ -169,7 +169,7 @@ export function lookupsOf({ tally, config, catalog }: Rehearsal): string {
 const ROUNDING = 1e-7
 
 const shareText = (share: number | null): string =>
-  share === null ? 'no call could be told' : `${Math.floor(share * 100_000 + ROUNDING) / 1000} %`
+  share === null ? 'no call could be judged' : `${Math.floor(share * 100_000 + ROUNDING) / 1000} %`
 const at = ({ file, line }: LinePlace): string => `${file}:${line}`
 
 /** The headings of columns that are not named as their members. */
@@ -177,7 +177,7 @@ const HEADINGS: Readonly<Record<string, string>> = {
   count: 'calls',
   fault: '',
   lossy: 'with loss',
-  unseen: 'not told',
+  unseen: 'not judged',
   message: 'problem',
   advice: 'what to do',
   means: 'may mean',
@@ -222,10 +222,10 @@ function sectionsOf(report: Report) {
     ),
     section('Calls', report.groups, 'caller action path pass lossy refused unseen'),
     section('Unknown fields', report.unknown, 'action name count first means'),
-    section('Vehicle types that no table knows', report.vehicleTypes, 'example count first'),
-    section('ActionNames that are not known', report.actionNames, 'example count first'),
+    section('Unknown vehicle types', report.vehicleTypes, 'example count first'),
+    section('Unknown ActionNames', report.actionNames, 'example count first'),
     section('Compared replies', report.compared, 'action field equal differs noise examples'),
-    section('Lines that are no calls', report.unreadable, 'why count first'),
+    section('Lines that are not calls', report.unreadable, 'why count first'),
     section(
       'Files',
       report.files.map(({ name, ...file }) => ({ file: name, ...file })),
@@ -238,9 +238,9 @@ function sectionsOf(report: Report) {
 function verdictOf({ calls, share, equal, lines, stopped }: Report): string {
   const { all, pass, lossy, refused, unseen, other } = calls
   const others = other > 0 ? `, ${grouped(other)} others` : ''
-  const untold = unseen > 0 ? `, ${grouped(unseen)} cannot be told without their body` : ''
+  const untold = unseen > 0 ? `, ${grouped(unseen)} cannot be judged without their bodies` : ''
   const same = equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`
-  return `${stopped ? 'Stopped. ' : ''}${plural(lines, 'line')}, ${plural(all, 'call')} of version 1${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
+  return `${stopped ? 'Stopped. ' : ''}${plural(lines, 'line')}, ${plural(all, 'version-1 call')}${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
 }
 
 const ROWS_SHOWN = 20
@@ -281,8 +281,8 @@ ${parts.slice(refusals)}
 }
 
 function headlineOf({ calls: { all, refused } }: Report): string {
-  if (all === 0) return 'No call of version 1 was found'
-  if (refused === 0) return 'No call would be refused'
+  if (all === 0) return 'No version-1 calls were found'
+  if (refused === 0) return 'No calls would be refused'
   return `${grouped(refused)} of ${plural(all, 'call')} would be refused`
 }
 

@@ -105,7 +105,7 @@ export class NoReply extends Error {
       ...options
     }: ErrorOptions & { readonly isOurs?: boolean } = {},
   ) {
-    super(`no reply of the service: ${reasonOf(silence, options.cause)}`, options)
+    super(`no reply from the service: ${reasonOf(silence, options.cause)}`, options)
     this.silence = silence
     this.isOurs = isOurs
   }
