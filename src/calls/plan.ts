@@ -196,7 +196,7 @@ export async function sendNew(
 ): Promise<UpstreamReply> {
   const { toService } = plan
   const reply = await service.send(toService, sending)
-  if (NOT_SERVED.has(reply.status)) {
+  if (reply.status === METHOD_WRONG || (reply.status === NOT_FOUND && !toService.namesAnId)) {
     onNotServed(toService, reply.status)
     throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
   }
@@ -217,6 +217,7 @@ export const refusalOf = ({ request }: Plan, reply: UpstreamReply) => refusal(re
 /** The service accepted a request and may carry it out later. */
 export const ACCEPTED = 202
 
-/** Replies to every spelling of a request that names no id: there is no such endpoint at `V2_BASE_URL`. */
-const NOT_SERVED = new Set([404, 405])
+/** In every spelling: there is no such endpoint at `V2_BASE_URL`, or a quote that the request names is unknown. */
+const NOT_FOUND = 404
+const METHOD_WRONG = 405
 const BAD_GATEWAY = 502

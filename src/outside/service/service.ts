@@ -339,7 +339,7 @@ const proves = (status: number) =>
 export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
   const { method } = service
   const path = id === undefined ? service.path : service.path.replace(PARAMETER, () => pathSegment(id))
-  const namesAnId = id !== undefined
+  const namesAnId = id !== undefined || (typeof body === 'object' && body['quote_id'] !== undefined)
   return method === 'POST' || method === 'PUT' ? { method, path, namesAnId, body } : { method, path, namesAnId }
 }
 
