@@ -43,7 +43,7 @@ describe('a delivery', () => {
     const id = await take()
     await pass(0)
     // A later booking does not change the event.
-    await store.put({ names: [], shipment: { tenant: 'acme', id: 's-1', own: 'ANOTHER' } })
+    await store.put({ shipment: { tenant: 'acme', id: 's-1', own: 'ANOTHER' } })
     await pass(6_000)
     expect(received).toHaveLength(2)
     for (const delivery of received) {
@@ -371,19 +371,16 @@ describe('the order', () => {
     expect(bodyOf(0)).toMatchObject({ ReferenceNumber: 'REF-9' })
   })
 
-  test('an event of a shipment that no booking can have made is delivered at once, with the id of the service', async () => {
+  test('an event of a shipment that no booking can have made is delivered at once, with the number of its quote or its own id', async () => {
     const { store, pass, bodyOf } = await openTo()
     await store.claim({ ...claim, tenant: 'other' })
     await store.takeEvent(created)
     await pass(0)
-    expect(bodyOf(0)).toEqual({
-      Event: 'shipment.created',
-      EventDate: 'now',
-      ShipmentNumber: 's-9',
-      ReferenceNumber: '',
-      Status: 'new',
-      Message: 'Shipment s-9 is new.',
-    })
+    expect(bodyOf(0)).toMatchObject({ ShipmentNumber: 's-9', ReferenceNumber: '' })
+    await store.put({ quote: { tenant: 'acme', id: 's-9', own: 'WTS-9' } })
+    await store.takeEvent({ ...created, date: 'later' })
+    await pass(0)
+    expect(bodyOf(1).ShipmentNumber).toBe('WTS-9')
   })
 })
 

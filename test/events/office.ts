@@ -72,7 +72,7 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
     async take(given: Partial<NewEvent> = {}) {
       const event = newEvent({ event: 'shipment.delivered', ...given })
       const { tenant, shipment: id, event: name, date } = event
-      await store.put({ names: [], shipment: { tenant, id, own: ownNumber(id) } })
+      await store.put({ shipment: { tenant, id, own: ownNumber(id) } })
       const payload = JSON.stringify({ shipment_id: id, event: name, event_date: date })
       return (await store.takeEvent({ ...event, payload, ...given })).id
     },

@@ -192,7 +192,6 @@ test('more than a thousand events of a source in a second are a flood', { timeou
     for (const event_date of queue) statuses.push((await deliver(gateway, { ...EVENT, event_date })).status)
   })
   expect(counted(statuses)).toEqual({ 200: 1_000, 429: 10 })
-  expect(await gateway.store.listEvents({ limit: 2_000 })).toHaveLength(1_000)
 })
 
 describe('with signing secrets', () => {

@@ -199,11 +199,11 @@ export async function writeWorld(
   store: Store,
 ): Promise<void> {
   for (const { id, names: own } of quotes)
-    await store.put({ names: [], quote: { tenant, id, names: own, own: own[0] ?? '' } })
+    await store.put({ quote: { tenant, id, names: own, own: own[0] ?? '' } })
   for (const { id, storedVins, storedState, formerVins, quote = '' } of shipments) {
     if (!storedVins) continue
     const shipment = { tenant, id, vehicles: storedVins.map(vehicle), formerVins, state: storedState, quote, own: '' }
-    await store.put({ names: [], shipment })
+    await store.put({ shipment })
   }
   for (const [nth, name] of names.entries()) await store.put({ names: [{ ...name, tenant, at: EPOCH + nth }] })
   for (const [reference, state] of doubts) {

@@ -171,10 +171,11 @@ export function startDelivery(
       const waits = { outcome: event.outcome, isFailure: false, retryInMs: LOOK_FOR_NAMES_EVERY_MS }
       if (!names) return { state: 'due', ...waits }
     }
+    names ??= await namesOfQuote(event)
     try {
       const told = storedEvent(event)
       const status = statusTold(told, eventStatuses) === undefined ? await statusOf(event) : undefined
-      const body = renderEvent(told, { ...(names ?? NO_NAMES), status }, endpoint, catalog)
+      const body = renderEvent(told, { ...names, status }, endpoint, catalog)
       return body ?? { state: 'skipped', outcome: 'no callback is declared for this event', isFailure: false }
     } catch (err) {
       // It would fail at every try.
@@ -191,10 +192,12 @@ export function startDelivery(
     return { own: own || undefined, number: claim && numberIn(claim), reference: claim?.reference || undefined }
   }
 
-  /**
-   * Reports whether one of the tenant's bookings may still turn out to own an event's shipment: it is under way, or its outcome is not
-   * known.
-   */
+  /** Returns the caller's names for an event of a quote, or of its shipment before the approval is recorded. */
+  async function namesOfQuote({ tenant, shipment }: StoredEvent): Promise<ShipmentNames> {
+    return { ...NO_NAMES, own: (await store.quote(tenant, shipment))?.own || undefined }
+  }
+
+  /** Reports whether a booking of the tenant may still get the shipment of an event: it is under way, or its outcome is not known. */
   async function hasOpenBooking(tenant: string): Promise<boolean> {
     const { sending, unknown } = await store.countClaims(1, tenant)
     return sending !== 0 || unknown !== 0
