@@ -191,7 +191,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       }
       const second = await call(written(request, other), sending, state)
       if (UNKNOWN_PATH.has(second.status)) return reply
-      if (proves(second.status)) {
+      if (proves(second.status) && !isPage(second)) {
         Object.assign(spelled, { current: other, other: current })
         noteAnswer(spelled, second.status)
       }
@@ -223,11 +223,13 @@ const UNAUTHORIZED = 401
 /** Reports whether a reply shows that the service accepts the credential. */
 export function showsAcceptance(method: Outgoing['method'], path: string, reply: UpstreamReply): boolean {
   if (!isSuccess(reply.status)) return accepts(method, path, reply.status)
-  // A page from something in between, such as a portal, has not looked at the credential.
-  return reply.body.length === 0 ? method !== 'GET' : isObject(parsedOrNothing(reply))
+  return reply.body.length === 0 ? method !== 'GET' : !isPage(reply)
 }
 
-/** Returns a reply with the credential replaced by asterisks, and also its secret unless the reply is a success. */
+/** Reports whether a reply is none of the service, but a page of something in between, such as a portal. */
+const isPage = (reply: UpstreamReply): boolean => reply.body.length > 0 && !isObject(parsedOrNothing(reply))
+
+/** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
   let { headers, body } = reply
   for (const authorization of account.authorizations()) {
