@@ -180,7 +180,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       const reply = await call(written(request, current), sending, state)
       if (!other) return reply
       if (!UNKNOWN_PATH.has(reply.status)) {
-        noteAnswer(spelled, reply.status)
+        noteAnswer(spelled, reply)
         return reply
       }
       if (request.namesAnId && spelled.isConfirmed) return reply
@@ -191,9 +191,9 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
       }
       const second = await call(written(request, other), sending, state)
       if (UNKNOWN_PATH.has(second.status)) return reply
-      if (proves(second.status) && !isPage(second)) {
+      if (proves(second)) {
         Object.assign(spelled, { current: other, other: current })
-        noteAnswer(spelled, second.status)
+        noteAnswer(spelled, second)
       }
       return second
     },
@@ -261,9 +261,9 @@ export interface Spelling<T> {
 const TRUSTED_MS = 3_600_000
 
 /** Notes a reply to the current spelling that is not 404 or 405. */
-function noteAnswer(spelled: Spelling<DocumentedSpelling>, status: number): void {
-  spelled.isConfirmed ||= proves(status)
-  if (isSuccess(status)) spelled.trustedUntil = performance.now() + TRUSTED_MS
+function noteAnswer(spelled: Spelling<DocumentedSpelling>, reply: UpstreamReply): void {
+  spelled.isConfirmed ||= proves(reply)
+  if (spelled.isConfirmed && isSuccess(reply.status)) spelled.trustedUntil = performance.now() + TRUSTED_MS
 }
 
 export function spelling<T>(chosen: T | 'auto', [current, other]: readonly [T, T]): Spelling<T> {
@@ -331,11 +331,11 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
 /** The statuses for a path that the service does not serve, or for an unknown id in it. */
 const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
-/**
- * Reports whether a status proves the spelling. Any other refusal may come from a layer before the path, such as a login or a rate limit.
- */
-const proves = (status: number) =>
-  isSuccess(status) || status === 400 || status === 409 || status === 412 || status === 422
+/** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
+const proves = (reply: UpstreamReply) => (isSuccess(reply.status) || READ.has(reply.status)) && !isPage(reply)
+
+/** The statuses of a refusal after the service has read the request. */
+const READ: ReadonlySet<number> = new Set([400, 409, 412, 422])
 
 /** Builds an action's request to the service; the id fills the parameter in its path. */
 export function serviceRequest({ service }: Action, body: Draft | string, id: string | undefined): ServiceRequest {
