@@ -198,8 +198,7 @@ export async function writeWorld(
   tenant: string,
   store: Store,
 ): Promise<void> {
-  for (const { id, names: own } of quotes)
-    await store.put({ quote: { tenant, id, names: own, own: own[0] ?? '' } })
+  for (const { id, names: own } of quotes) await store.put({ quote: { tenant, id, names: own, own: own[0] ?? '' } })
   for (const { id, storedVins, storedState, formerVins, quote = '' } of shipments) {
     if (!storedVins) continue
     const shipment = { tenant, id, vehicles: storedVins.map(vehicle), formerVins, state: storedState, quote, own: '' }

@@ -121,9 +121,9 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     test('of quotes and shipments that are written in parts at once have all of them', async () => {
       const key = { tenant: 'acme', id: 'id-1' }
       await Promise.all([
-        store.put({ names: [], quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
-        store.put({ names: [], quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
-        store.put({ names: [], quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
+        store.put({ quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
+        store.put({ quote: { ...key, price: '1.00' }, shipment: { ...key, own: 'W-1' } }),
+        store.put({ quote: { ...key, approval: 'sent' }, shipment: { ...key, state: 'canceled' } }),
       ])
       const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
       expect(await other.quote('acme', 'id-1')).toEqual(quote(written))

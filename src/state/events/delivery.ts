@@ -11,6 +11,7 @@ import { currentMoment, elapsedSince, oneAtATime } from '../../runtime/time.ts'
 import { numberIn } from '../bookings/bookings.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { type CallbackEndpoint, createPost, type Resolve, shownUrl, type TryResult } from './callback.ts'
+import { partsOfEvent, UNNAMED } from './receive.ts'
 import { createSweep } from './sweep.ts'
 
 /** How a tenant's deliveries went since this gateway started. */
@@ -163,6 +164,9 @@ export function startDelivery(
 
   /** Returns the body for every try, or the result of this one if there is no body. */
   async function render(event: StoredEvent, endpoint: CallbackEndpoint): Promise<CallbackBody | TryOutcome> {
+    // Parked when it came, and replayed by an operator, perhaps with others: its caller could make nothing of it.
+    const fault = event.shipment === '' || event.event === UNNAMED ? faultOf(event) : undefined
+    if (fault !== undefined) return { state: 'parked', outcome: fault, isFailure: false }
     let names = await namesOf(event)
     const mayBeNamed = !names && store.now() - event.receivedAt < WAIT_FOR_NAMES_MS
     if (mayBeNamed && (await hasOpenBooking(event.tenant))) {
@@ -313,6 +317,9 @@ export function renderEvent(
   if (!fields) return undefined
   return { format, text: format === 'json' ? JSON.stringify(fields) : String(new URLSearchParams(fields)) }
 }
+
+/** Returns what an event lacks of the shape that is known; undefined if nothing. */
+const faultOf = ({ payload }: StoredEvent) => partsOfEvent(Object(parseJson(payload))).fault
 
 /** Reads the event in a stored payload. */
 function storedEvent({ payload, shipment, event, date }: StoredEvent): ServiceEvent {

@@ -130,7 +130,7 @@ interface ReceivedEvent extends EventContent {
 }
 
 /** The name of an event without a usable name. */
-const UNNAMED = 'unnamed'
+export const UNNAMED = 'unnamed'
 
 const NAME = /^[A-Za-z0-9._:-]{1,64}$/
 const DATE = /^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/
