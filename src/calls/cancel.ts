@@ -1,13 +1,12 @@
 import type { Answer } from '../language/answer.ts'
 import { GatewayError } from '../language/errors.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
+import { isNotFound, isSuccess } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
   cancellationOf,
   idAt,
   isCanceled,
   isShownAsGone,
-  NOT_FOUND,
   notCanceled,
   shipmentIfRead,
   shipmentWithId,
@@ -77,11 +76,11 @@ async function cancelAndRead(
 
   const reading = service.send(shipmentRead(id), sending)
   const now = await (isDone ? replyToChange(reading) : reading)
-  if (NOT_FOUND.has(now.status)) {
+  if (isNotFound(now)) {
     // If the store or a reply proves that the shipment existed, not found means canceled.
     const existed = stored !== undefined || seen?.body !== undefined || showsShipment(said)
     if (existed) return said
-    throw isDone || NOT_FOUND.has(reply.status) ? unknown() : refusalOf(plan, reply)
+    throw isDone || isNotFound(reply) ? unknown() : refusalOf(plan, reply)
   }
   if (isDone) {
     if (!isSuccess(now.status)) throw refusalOf(plan, now)

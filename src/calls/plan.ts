@@ -1,12 +1,12 @@
 import type { Answer } from '../language/answer.ts'
-import { type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { type GatewayError, untranslatable } from '../language/errors.ts'
 import { type ExplainedRequest, explainRequestTranslation } from '../language/mapping/explain.ts'
 import { meantField, type Problem } from '../language/mapping/fields.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Note, RequestContext } from '../language/mapping/request.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
-import { refusal, replyToChange } from '../outside/service/failures.ts'
+import { notServed, refusal, replyToChange } from '../outside/service/failures.ts'
 import { type Sending, type ServiceRequest, serviceRequest } from '../outside/service/service.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import { namesIn, PLAIN_NAME, placelessIn, type Version1 } from './read-request.ts'
@@ -198,7 +198,7 @@ export async function sendNew(
   const reply = await service.send(toService, sending)
   if (reply.status === METHOD_WRONG || (reply.status === NOT_FOUND && !toService.namesAnId)) {
     onNotServed(toService, reply.status)
-    throw gatewayError('service-refused/not-served', {}, { status: BAD_GATEWAY, serviceStatus: reply.status })
+    throw notServed(reply.status)
   }
   if (!isSuccess(reply.status)) throw refusalOf(plan, reply)
   return reply
@@ -220,4 +220,3 @@ export const ACCEPTED = 202
 /** In every spelling: there is no such endpoint at `V2_BASE_URL`, or a quote that the request names is unknown. */
 const NOT_FOUND = 404
 const METHOD_WRONG = 405
-const BAD_GATEWAY = 502

@@ -1,9 +1,9 @@
 import { type GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import { isPlainId, isUuid, shownText, thingKey } from '../language/text/service-text.ts'
-import { isSuccess } from '../outside/service/exchange.ts'
+import { isNotFound, isSuccess } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
-import { idAt, isCanceled, NOT_FOUND, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
+import { idAt, isCanceled, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
@@ -125,7 +125,7 @@ export function lookFor(
     },
     read: async (id, stored) => {
       const reply = await rooms.service.send(shipmentRead(id), sending)
-      if (!isSuccess(reply.status) && !NOT_FOUND.has(reply.status)) throw refusal(reply, nameFields)
+      if (!isSuccess(reply.status) && !isNotFound(reply)) throw refusal(reply, nameFields)
       // With the id that was asked for: the reply may spell it differently, and a booking is freed by its own.
       const seen = isSuccess(reply.status) ? { ...seenShipment(shipmentWithId(reply, id)), id } : goneShipment(id)
       await noteSeen(tenant, seen, rooms, { stored })

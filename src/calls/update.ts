@@ -7,17 +7,9 @@ import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { oneLine, thingKey } from '../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
+import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
-import {
-  changeOf,
-  doubtful,
-  idAt,
-  NOT_FOUND,
-  requireWhole,
-  type Shipment,
-  shipmentWithId,
-} from '../outside/service/proofs.ts'
+import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { type Look, lastVinsOf, type SeenShipment, valuesOf } from '../state/names/names.ts'
@@ -79,7 +71,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     return choice
   }
   const verify = async (reply: UpstreamReply) => {
-    if (NOT_FOUND.has(reply.status)) {
+    if (isNotFound(reply)) {
       await noteSeen(tenant, goneShipment(id), rooms)
       throw numberUnknown('shipment', reference.names)
     }

@@ -67,7 +67,17 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): un
 /** Reports whether a status is 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300
 
-/** Reports whether a reply shows that the service accepts the credential. */
+/** Reports whether a reply is a page of something in front of the service, which has not seen the request. */
+export const isPage = ({ body }: UpstreamReply): boolean =>
+  replyText(body.subarray(0, MOST_BLANK)).trimStart().startsWith('<')
+
+/** A page begins in less. */
+const MOST_BLANK = 256
+
+/** Reports whether the service says that it does not find what a request names by its id. */
+export const isNotFound = (reply: UpstreamReply): boolean => LOOKED_FOR.has(reply.status) && !isPage(reply)
+
+/** Returns true if a reply shows that the service accepts the credential. */
 export function accepts(method: string, path: string, status: number): boolean {
   return isSuccess(status) || (LOOKED_FOR.has(status) && method === 'GET' && READ_OF_SHIPMENT.test(path))
 }

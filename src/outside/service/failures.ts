@@ -10,7 +10,7 @@ import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, isStructure, parseJson } from '../../language/text/json.ts'
 import { oneLine, shownText } from '../../language/text/service-text.ts'
-import { NoReply, type UpstreamReply } from './exchange.ts'
+import { isPage, NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
 /** The messages of a call without a whole reply. */
@@ -85,7 +85,9 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 export const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if there is one, in the caller's fields. */
-export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
+export function refusal(reply: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
+  const { status, headers, body } = reply
+  if (status === 404 && isPage(reply)) return notServed(status)
   const said = serviceSays(serviceMessage(body, nameFields))
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }
@@ -104,7 +106,11 @@ export function refusal({ status, headers, body }: UpstreamReply, nameFields?: (
   return gatewayError('service-failed', { status, serviceSays: said }, { serviceStatus: status })
 }
 
-/** Returns the error of a call whose credential the service has just refused for another call. */
+/** Returns the error of a request that nothing at the address of the service answers. */
+export const notServed = (serviceStatus: number): GatewayError =>
+  gatewayError('service-refused/not-served', {}, { status: 502, serviceStatus })
+
+/** Returns the error of a call with a credential that the service has just refused to another call. */
 export function credentialRefused(): GatewayError {
   return refusal({ status: 401, headers: {}, body: Buffer.alloc(0) })
 }

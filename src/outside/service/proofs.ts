@@ -2,7 +2,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId } from '../../language/text/service-text.ts'
-import { isSuccess, parsedOrNothing, readJson, type UpstreamReply } from './exchange.ts'
+import { isNotFound, isSuccess, parsedOrNothing, readJson, type UpstreamReply } from './exchange.ts'
 
 /*
  * Decides whether a successful reply from the service is the reply to the request. Every reply to a translated call is checked here before
@@ -44,12 +44,9 @@ export function shipmentIfRead(reply: UpstreamReply, id: string): Shipment | und
   }
 }
 
-/** The statuses of a read that mean that the shipment with a known id no longer exists. */
-export const NOT_FOUND: ReadonlySet<number> = new Set([404, 410])
-
-/** Reports whether a read shows that the shipment is gone: canceled, or not found. */
+/** Returns true if a reply to a read shows that the shipment is gone: canceled, or not found. */
 export function isGone(reply: UpstreamReply, id: string): boolean {
-  if (NOT_FOUND.has(reply.status)) return true
+  if (isNotFound(reply)) return true
   const shipment = shipmentIfRead(reply, id)
   return shipment !== undefined && isCanceled(shipment.body)
 }

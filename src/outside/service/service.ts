@@ -6,7 +6,16 @@ import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
 import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
-import { accepts, exchange, isSuccess, NoReply, operationOf, parsedOrNothing, type UpstreamReply } from './exchange.ts'
+import {
+  accepts,
+  exchange,
+  isPage,
+  isSuccess,
+  NoReply,
+  operationOf,
+  parsedOrNothing,
+  type UpstreamReply,
+} from './exchange.ts'
 import { createRetry, FAILURES } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 
@@ -223,12 +232,12 @@ const UNAUTHORIZED = 401
 
 /** Reports whether a reply shows that the service accepts the credential. */
 export function showsAcceptance(method: Outgoing['method'], path: string, reply: UpstreamReply): boolean {
-  if (!isSuccess(reply.status)) return accepts(method, path, reply.status)
-  return reply.body.length === 0 ? method !== 'GET' : !isPage(reply)
+  if (!isSuccess(reply.status)) return accepts(method, path, reply.status) && !isPage(reply)
+  return reply.body.length === 0 ? method !== 'GET' : showsObject(reply)
 }
 
-/** Reports whether a reply is none of the service, but a page of something in between, such as a portal. */
-const isPage = (reply: UpstreamReply): boolean => reply.body.length > 0 && !isObject(parsedOrNothing(reply))
+/** Anything else is none of the service, but of something in between, such as a portal. */
+const showsObject = (reply: UpstreamReply): boolean => isObject(parsedOrNothing(reply))
 
 /** Returns a reply with asterisks in the place of the credential, and, unless it is a success, of the secret in it. */
 export function withoutCredential(reply: UpstreamReply, account: Account): UpstreamReply {
@@ -333,7 +342,8 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
 const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
-const proves = (reply: UpstreamReply) => (isSuccess(reply.status) || READ.has(reply.status)) && !isPage(reply)
+const proves = (reply: UpstreamReply) =>
+  (isSuccess(reply.status) || READ.has(reply.status)) && (reply.body.length === 0 || showsObject(reply))
 
 /** The statuses of a refusal after the service has read the request. */
 const READ: ReadonlySet<number> = new Set([400, 409, 412, 422])
