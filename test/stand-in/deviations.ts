@@ -135,10 +135,6 @@ const DEVIATIONS = {
   'second-token-keeps-first': { on: ['token'], before: ({ service }) => void service.tokens.clear() },
   'token-wrong-secret': { on: ['token'], after: instead(401, 500) },
 
-  'unknown-shipment-404': {
-    on: ['read'],
-    after: (reply, { id }) => (IS_UUID.test(id) ? instead(404, 400)(reply) : reply),
-  },
   'unknown-number-404': {
     on: ['read'],
     after: (reply, { id }) => (IS_UUID.test(id) ? reply : instead(404, 400)(reply)),
