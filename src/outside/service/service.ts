@@ -199,7 +199,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         return reply
       }
       const second = await call(written(request, other), sending, state)
-      if (UNKNOWN_PATH.has(second.status)) return reply
+      if (UNKNOWN_PATH.has(second.status)) return isPage(reply) ? second : reply
       // One that the service knows gives way to a success of the other, and to no refusal.
       if (proves(second) && (isSuccess(second.status) || !spelled.isConfirmed)) {
         Object.assign(spelled, { current: other, other: current })
