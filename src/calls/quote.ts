@@ -64,25 +64,31 @@ export function requireNames(request: Version1): void {
 
 /** Returns what is remembered of a quote. */
 function remembered(
-  { request, body, settings, own, subject, notes }: Plan,
+  plan: Plan,
   key: { readonly tenant: string; readonly id: string },
   names: readonly string[],
   price: string,
 ): QuoteChange {
-  const before = subject.quote
-  const { facts, problems } = request.compiled.remember(request.fields, body, settings)
-  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
+  const before = plan.subject.quote
   return {
     ...key,
-    own: (before ? before.own : own) ?? '',
+    own: (before ? before.own : plan.own) ?? '',
     names: before ? before.names.filter((name) => name !== before.id) : names,
-    facts: { ...(before?.facts && factsLeft(before.facts, request, problems)), ...facts, [ASSUMED_FACT]: assumed },
+    facts: factsAfter(plan),
     // Empty if the reply to a change has no price: the old price no longer holds.
     price,
   }
 }
 
-/** Returns the facts that an update keeps. A new contact replaces the old one as a whole, and so does a value that cannot be read. */
+/** Returns the facts of a quote after a call that prices or changes it. */
+export function factsAfter({ request, body, settings, subject, notes }: Plan): KnownFacts {
+  const before = subject.quote?.facts
+  const { facts, problems } = request.compiled.remember(request.fields, body, settings)
+  const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
+  return { ...(before && factsLeft(before, request, problems)), ...facts, [ASSUMED_FACT]: assumed }
+}
+
+/** Returns the facts that an update leaves: a new contact replaces the old one as a whole, and so does a value that cannot be read. */
 function factsLeft(before: KnownFacts, { compiled, sent }: Version1, problems: readonly Problem[]): KnownFacts {
   const replaced = (compiled.action.remember ?? []).filter((row) =>
     fieldsOf(row).some(

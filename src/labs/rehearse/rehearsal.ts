@@ -1,6 +1,7 @@
 import { loadMappings } from '../../../mappings/load.ts'
 import { answerToBody, planFromNames } from '../../calls/dry-run.ts'
 import { type Plan, planCall } from '../../calls/plan.ts'
+import { factsAfter } from '../../calls/quote.ts'
 import { classify, namesGivenIn, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'
 import { NO_SUBJECT, referenceOf, vinOf } from '../../calls/subject.ts'
 import { planVersion2 } from '../../calls/version2.ts'
@@ -15,7 +16,8 @@ import { asksForNothing, GatewayError } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
-import type { Settings } from '../../language/mapping/row.ts'
+import type { KnownFacts } from '../../language/mapping/request.ts'
+import { ASSUMED_FACT, PARTLY_ASSUMED_FACT, type Settings } from '../../language/mapping/row.ts'
 import { compileNetworks } from '../../language/networks.ts'
 import { isUuid } from '../../language/text/service-text.ts'
 import { basicPair } from '../../outside/service/credential.ts'
@@ -154,8 +156,9 @@ export async function openRehearsal(env: Environment, { showValues, ignore = '',
     ignored: new Set(ignore.split(',').map((field) => field.trim())),
     shownText: (text = '') => (showValues ? text : masked(text)),
     tally: newTally(),
-    /** The names of quotes, each with true if the quote also names its payer. */
-    quotes: createBoundedCache<string, boolean>(LATEST_QUOTES),
+    /** What the gateway would remember of quotes, by their names. */
+    quotes: createBoundedCache<string, { facts: KnownFacts }>(LATEST_QUOTES),
+    shapes: new Map<string, KnownFacts>(),
   }
 }
 
@@ -304,19 +307,36 @@ export function rehearse(rehearsal: Rehearsal, line: string, place: LinePlace): 
   return undefined
 }
 
-/** Plans a call. A booking can use what the gateway would remember of a quote earlier in the recording. */
-function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes }: Rehearsal): Plan {
-  const { verb, quoteNamedBy } = request.compiled.action
-  if (verb === 'quote') {
-    const isWhole = request.sent('BillToCompany') !== undefined || request.sent('BillToContact') !== undefined
-    for (const value of namesGivenIn(request)) quotes.set(quoteKey(name, value), isWhole)
+/** Plans a call, with what its quote, earlier in the recording, lets the gateway remember. */
+function planOf(request: Version1, { name, settings }: RehearsedCaller, { quotes, shapes }: Rehearsal): Plan {
+  const { verb, target, quoteNamedBy = [] } = request.compiled.action
+  const [known] = namesIn(request, quoteNamedBy).flatMap(([, value]) => quotes.get(quoteKey(name, value)) ?? [])
+  const subject = known && {
+    ...NO_SUBJECT,
+    own: request.sent('ShipmentNumber'),
+    quote: { ...REHEARSED_QUOTE, facts: known.facts },
   }
-  const plan = planFromNames(request, settings)
-  const [[, reference] = []] = quoteNamedBy ? namesIn(request, quoteNamedBy) : []
-  const isWhole = reference === undefined ? undefined : quotes.get(quoteKey(name, reference))
-  if (isWhole === undefined || (!isWhole && plan.problems.length > 0)) return plan
-  const facts = { transport_type: settings.transport_type, vehicle_type: settings.vehicle_type, customer_name: 'x' }
-  return planCall(request, { ...NO_SUBJECT, quote: { ...REHEARSED_QUOTE, facts } }, settings)
+  const plan = subject ? planCall(request, subject, settings) : planFromNames(request, settings)
+  if (verb === 'quote' && plan.problems.length === 0) {
+    // One for all of its names: a change by one of them counts for the others.
+    const quote = known && target ? known : { facts: {} }
+    quote.facts = shapeOf(factsAfter(plan), shapes)
+    if (quote !== known) for (const value of namesGivenIn(request)) quotes.set(quoteKey(name, value), quote)
+  }
+  return plan
+}
+
+/** Returns facts without their values, which no plan needs: most quotes share a shape, which is kept once. */
+function shapeOf(facts: KnownFacts, shapes: Map<string, KnownFacts>): KnownFacts {
+  const shape: Record<string, string> = {}
+  for (const [fact, value] of Object.entries(facts)) {
+    const isList = fact === ASSUMED_FACT || fact === PARTLY_ASSUMED_FACT
+    shape[fact] = isList ? String(value).replace(/=.*/g, '=x') : 'x'
+  }
+  const key = JSON.stringify(shape)
+  const kept = shapes.get(key) ?? shape
+  shapes.set(key, kept)
+  return kept
 }
 
 /** A quote in the recording; no plan needs its id and names. */
