@@ -5,20 +5,17 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { configNames } from '../../src/language/config/config.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { ROOT } from '../command.ts'
+import { PROGRAM, ROOT, runAlone } from '../command.ts'
 import { TLS } from '../http/line.ts'
 import { transcript } from './transcript.ts'
 
-test('init writes files that the gateway accepts, and overwrites nothing', async () => {
-  for (const option of ['', ' --sidecar']) {
+test('init writes files that the gateway accepts, says how to start it, and overwrites nothing', async () => {
+  for (const options of [[], ['--sidecar']]) {
     const place = folder()
-    const text = await transcript(place, [`transload init${option}`, 'transload init'])
-    expect(text).toContain('Wrote transload.env')
-    expect(text).toContain('transload.env exists; init overwrites nothing')
+    const { out } = await runAlone(process.execPath, [PROGRAM, 'init', ...options], { cwd: place })
+    const [, command] = /^Wrote transload.env.*^Start: (.*) serve$/ms.exec(out) ?? []
+    expect(await transcript(place, ['transload init'])).toContain('transload.env exists; init overwrites nothing')
     const written = readFileSync(join(place, 'transload.env'), 'utf8')
-    const env = Object.fromEntries(
-      [...written.matchAll(/^([A-Z]\w*)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
-    )
     // The groups and their order are those of the documentation.
     const documented = readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8').split(
       '<!-- end of configuration -->',
@@ -28,8 +25,8 @@ test('init writes files that the gateway accepts, and overwrites nothing', async
       [...written.matchAll(/^# =+\n# (.+)\n# =+$|^#?([A-Z]\w*)=/gm)].map(([, title, name]) => title ?? name),
     ).toEqual(order.map(([, start, title, name]) => start ?? title ?? name))
     for (const name of configNames) expect(written).toMatch(new RegExp(`^#?${name}=`, 'm'))
-    const { TENANTS_FILE: _, ...rest } = env
-    expect(await transcript(place, ['transload check'], rest)).toContain('The configuration is valid')
+    const checked = await transcript(place, [`${command} check`], { TENANTS_FILE: '' })
+    expect(checked).toContain('The configuration is valid')
   }
 })
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { styleText } from 'node:util'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
 import { loadMappings } from '../../../mappings/load.ts'
@@ -31,7 +31,7 @@ import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
 import { runNaiveProxy } from './naive-proxy.ts'
 import { print } from './output.ts'
-import { stopSignal } from './process.ts'
+import { stopSignal, thisProgram } from './process.ts'
 
 interface DemoOptions {
   readonly chaos?: boolean
@@ -144,8 +144,7 @@ function sceneOf(env: NodeJS.ProcessEnv, serviceUrl: string): string {
   const made = SCENE.flatMap((name) => (process.env[name] === env[name] ? [] : [[name, env[name] ?? ''] as const]))
   const service = { SERVICE_URL: serviceUrl, SERVICE_ID: ID, SERVICE_SECRET: SECRET }
   const set = [...made, ...Object.entries(service)].map(([name, value]) => `${name}=${shellWord(value)}`)
-  const program = [process.execPath, resolve(process.argv[1] ?? '')].map(shellWord)
-  return `export ${set.join(' ')}; transload() { ${program.join(' ')} "$@"; }`
+  return `export ${set.join(' ')}; transload() { ${thisProgram().join(' ')} "$@"; }`
 }
 
 function whatToTry({ url, adminUrl }: Gateway, env: NodeJS.ProcessEnv, serviceUrl: string): readonly string[] {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { configTexts } from '../../language/config/config.ts'
 import { CommandFailed } from './failures.ts'
 import { print } from './output.ts'
+import { thisProgram } from './process.ts'
 
 /** The settings that a gateway starts with; the other variables are comments. */
 const START: Readonly<Record<string, string>> = {
@@ -33,10 +34,11 @@ export function init({ sidecar = false }: { readonly sidecar?: boolean }): numbe
   const first = `# Variables for a gateway ${sidecar ? 'next to one application' : 'with several tenants'}. "transload check" reports errors in them.`
   write('transload.env', [first, ...lines])
   if (!sidecar) write('tenants.json', ['{', '  "tenants": []', '}'])
+  const [node, program] = thisProgram()
   print(
     'Wrote transload.env. Set V2_BASE_URL in it.',
     ...(sidecar ? [] : ['Wrote tenants.json. "transload tenants add NAME" adds the first tenant.']),
-    'Start: node --env-file=transload.env node_modules/.bin/transload serve',
+    `Start: ${node} --env-file=transload.env ${program} serve`,
   )
   return 0
 }

@@ -1,4 +1,6 @@
 import { constants } from 'node:os'
+import { resolve } from 'node:path'
+import { shellWord } from '../../calls/update-program.ts'
 import { EXIT_SIGNALED } from '../exit-codes.ts'
 
 /** Resolves at the next SIGTERM or SIGINT. */
@@ -6,18 +8,21 @@ export const stopSignal = (): Promise<NodeJS.Signals> => watchSignals().received
 
 /** Watches for the next SIGTERM or SIGINT; once it is there or forgotten, the next one ends the process. */
 export function watchSignals() {
-  const { promise: received, resolve } = Promise.withResolvers<NodeJS.Signals>()
+  const { promise: received, resolve: receive } = Promise.withResolvers<NodeJS.Signals>()
   let exitCode: number | undefined
   const stop = (signal: NodeJS.Signals) => {
     forget()
     exitCode = EXIT_SIGNALED + constants.signals[signal]
-    resolve(signal)
+    receive(signal)
   }
   const forget = () => void process.off('SIGTERM', stop).off('SIGINT', stop)
   process.on('SIGTERM', stop).on('SIGINT', stop)
   /** The exit code is undefined before a signal. */
   return { received, exitCode: () => exitCode, forget }
 }
+
+/** The words of a shell that run this very program: Node and the script. */
+export const thisProgram = (): readonly string[] => [process.execPath, resolve(process.argv[1] ?? '')].map(shellWord)
 
 /** A blank variable counts as unset. */
 export function unsetIfBlank(name: string): void {
