@@ -24,7 +24,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'V2_BASE_URL=https://service.example.com POSTGRES_PASSWORD=… docker compose --file deploy/compose/compose.yaml up --build':
     'test/debian/deploy.test.ts, without a daemon',
   'kubectl apply --kustomize deploy/kubernetes/edge': 'test/debian/deploy.test.ts, without a cluster',
-  'npm install --global transload': 'test/package.slow.test.ts, in a project',
+  'npm ci && npm pack && npm install --global ./transload-*.tgz': 'test/package.slow.test.ts, in a project',
   'systemctl enable --now transload': 'test/debian/deploy.test.ts runs the command of the unit',
   'NODE_OPTIONS=--import=/etc/transload/tracing.mjs transload serve': 'test/operations/tracing-import.test.ts',
   "curl -si -u ID:SECRET https://gateway.example.com/check/v2/shipments -H 'Content-Type: application/json' --data-binary @new.json":
