@@ -111,6 +111,7 @@ function usage({ today, days, lastVersion1 }: Evidence): string {
   const [first, last] = [known[0] ?? 0, known.at(-1) ?? 0]
   const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
   const whole = `${percent(share)} of its ${plural(all, 'call')} in the last four weeks use version 2`
+  if (known.length < 2) return `${whole}, all in one week.`
   return `${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`
 }
 
