@@ -431,7 +431,7 @@ const NAMES_DECIDE =
   'The reply has no usable shipment_id, so the response depends on the request: only a call with a ShipmentNumber or an OrderRefNumber gets this one. Any other call gets 502.'
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
-function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
+export function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {
   const body = parse()
   const { listed, more } = listLeaves(body)
   const written = write(toService, to)

@@ -1,7 +1,8 @@
 import { z } from 'zod'
-import { answerToBody, explainPlan, planFromNames } from '../../calls/dry-run.ts'
+import { answerToBody, explainPlan, explainVersion2, planFromNames } from '../../calls/dry-run.ts'
 import type { Plan } from '../../calls/plan.ts'
 import { classify, type Version1, version1 } from '../../calls/read-request.ts'
+import { planVersion2, type Version2Plan } from '../../calls/version2.ts'
 import type { Config } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
@@ -58,6 +59,7 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
   const settings = translationSettings(config)
   try {
     const request = call.request || call.target?.includes('?') ? requestOf(call, config, catalog) : undefined
+    if (request && 'parse' in request) return sentFor(request, config)
     const plan = request && planFromNames(request, settings)
     const compiled = request?.compiled ?? catalog.actions.get(call.action ?? '')
     const isAnswered = compiled && call.service !== undefined && (plan?.problems.length ?? 0) === 0
@@ -76,7 +78,7 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
 const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 
 /** Reads the request of a case. The action that it names takes precedence over the one that its path would select. */
-function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | undefined {
+function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | Version2Plan {
   const named = catalog.actions.get(call.action ?? '')
   const target = targetOf(call, catalog)
   const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
@@ -89,12 +91,13 @@ function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Versio
   }
   if (!endpoint) throw gatewayError('path-unknown/admin', {})
   const request = classified(call, endpoint, catalog, {})
-  return request.generation === 1 ? request : undefined
+  return request.generation === 1 ? request : planVersion2(request, endpoint)
 }
 
 /** Explains a plan. The client of the service only shows how it would write the request. */
-function sentFor(plan: Plan, config: Config): CaseOutcome {
-  const { request, problems, unused, unknown } = explainPlan(plan, openService(config))
+function sentFor(plan: Plan | Version2Plan, config: Config): CaseOutcome {
+  const to = openService(config)
+  const { request, problems, unused, unknown } = 'parse' in plan ? explainVersion2(plan, to) : explainPlan(plan, to)
   const { origin, prefix } = config.V2_BASE_URL
   const path = request.url.slice(`${origin}${prefix}`.length)
   const sends = { method: request.method, path, ...('body' in request && { body: request.body }) }
