@@ -101,17 +101,18 @@ test('a request that the wire refuses is refused with the very answer of the wir
     expect(text).not.toMatch(/Transportation booked|Would be sent|class="json/)
   }
   // Without a path, the fields tell it.
-  const unnamed = { body: changed({ ActionName: '', BillToName: '' }) }
-  expect((await send(gateway, unnamed)).text).toContain('takes from the quote')
+  const body = changed({ ActionName: '', BillToName: '' })
+  expect((await send(gateway, { body })).text).toContain('takes from the quote')
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('the calls of the README say their own action, whatever was shown before', async () => {
-  const lines = readFileSync('README.md', 'utf8').match(/^curl .*\.php.*$/gm) ?? []
-  expect(lines).toHaveLength(3)
-  for (const [at, name] of ['quote.get', 'shipment.create', 'shipment.get'].entries()) {
+test('the calls of the documents say their own action, whatever was shown before', async () => {
+  const text = readFileSync('README.md', 'utf8') + readFileSync('docs/wire.md', 'utf8')
+  const lines = text.match(/^curl (?!.*@old).*\.php.*$/gm) ?? []
+  const names = 'quote.get shipment.create shipment.get quote.get quote.get quote.get'.split(' ')
+  for (const [at, name] of names.entries()) {
     const { text } = await send(gateway, { body: lines[at] ?? '', reply: '{"price":1}', replyTo: 'quote.update' })
-    expectWords(text, `aria-current="true">${name}</a>`, `name="replyTo" value="${name}"`)
+    expectWords(text, 'Would be sent', `aria-current="true">${name}</a>`, `name="replyTo" value="${name}"`)
     expect(decoded(text)).not.toContain('{"price":1}')
   }
 })
@@ -124,8 +125,7 @@ test('the page says when the wire refuses version 1, and that it does not know a
   expect(await page({ BROWNOUTS })).toContain('all version-1 calls except bookings get 503')
   expect(await page({ BROWNOUTS, BROWNOUT_BOOKINGS: 'true' })).toContain('all version-1 calls get 503')
   const edge = await openEdge(named(['one'], { actions: { 'Refresh Rate': 'quote.get' } }))
-  const { text } = await send(edge, { body: '{"ActionName":"Refresh Rate"}' })
-  expect(text).toContain("tenants' own settings")
+  expect((await send(edge, {})).text).toContain("tenants' own settings")
 })
 
 test('version-2 bodies and paths pass unchanged', async () => {
@@ -134,14 +134,22 @@ test('version-2 bodies and paths pass unchanged', async () => {
   })
   expect(text).toContain('Would be sent unchanged: <code>POST /v2/quote</code>')
   expect(sent).toEqual({ pickup: '10314', delivery: '33166' })
-  const passed = await send(gateway, { body: 'curl https://gateway.example.com/v2/shipments/S-1' })
-  expect(passed.text).toContain('Would be passed on unchanged: <code>GET /v2/shipments/S-1</code>')
+  const body = 'curl https://gateway.example.com/v2/shipments/S-1'
+  expect((await send(gateway, { body })).text).toContain(
+    'Would be passed on unchanged: <code>GET /v2/shipments/S-1</code>',
+  )
 })
 
 test('rows stand in the order of what needs attention, each field once, and its text is marked', async () => {
   const fields = {
-    ...{ ActionName: 'MakeBooking', Year: '23', PickupZip: '02134-1234', PikupCity: 'Boston', DeliveryZip: '33166' },
-    ...{ BillToName: 'Pat Example', BillToPhNo: '(214) 555-0000', DeliveryName: '' },
+    ActionName: 'MakeBooking',
+    Year: '23',
+    PickupZip: '02134-1234',
+    PikupCity: 'Boston',
+    DeliveryZip: '33166',
+    BillToName: 'Pat Example',
+    BillToPhNo: '(214) 555-0000',
+    DeliveryName: '',
   }
   const body = `POST /createShipment.php\n\n${JSON.stringify(fields)}`
   const { text } = await send(gateway, { body })
@@ -206,8 +214,8 @@ test('what is pasted is shown as text, and kept nowhere', async () => {
   expect(JSON.stringify(gateway.lines())).not.toContain(canary)
   expect((await gateway.store.listClaims({})).length).toBe(0)
   expect(gateway.sandbox.requests).toEqual([])
-  const huge = await fetch(gateway.url, { method: 'POST', headers: HTML, body: 'x'.repeat(2 * 1024 * 1024) })
-  expect(huge.status).toBe(413)
+  const huge = { method: 'POST', headers: HTML, body: 'x'.repeat(2 * 1024 * 1024) }
+  expect((await fetch(gateway.url, huge)).status).toBe(413)
 })
 
 test('the reference has every field and error', async () => {

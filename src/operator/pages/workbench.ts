@@ -130,7 +130,9 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
 /** A word of a shell: in single quotes, in double quotes, or plain. */
 const WORD = /'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
 const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\r?\n|$)/
-const DATA = /^(?:-d|--data(?:-raw|-binary|-ascii|-urlencode)?)$/
+const DATA = /^(?:-d|--data(?:-raw|-binary|-ascii)?)$/
+/** After these, a value may have any character. */
+const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)$/
 
 interface PastedRequest {
   /** Undefined where a body alone was pasted. */
@@ -152,7 +154,8 @@ function pastedRequest(pasted: string): PastedRequest {
         '',
     )
     const after = (option: RegExp) => words.filter((_, at) => option.test(words[at - 1] ?? ''))
-    const data = after(DATA).join('&')
+    const encoded = after(ENCODED_DATA).map((field) => field.split(/=(.*)/s, 2).map(encodeURIComponent).join('='))
+    const data = [...after(DATA), ...encoded].join('&')
     const isGet = words.some((word) => /^(?:-G|--get)$/.test(word))
     const method = isGet ? 'GET' : (after(/^(?:-X|--request)$/)[0] ?? (data === '' ? 'GET' : 'POST'))
     const target = words.find((word) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word)) ?? ''
