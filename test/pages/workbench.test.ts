@@ -46,7 +46,7 @@ test('every action, pasted in any form, is what the dry run explains', async () 
     const json = JSON.stringify(request)
     const form = new URLSearchParams(request).toString()
     const [target, data] =
-      method === 'GET' ? [`${paths[0]}?${form}`, ''] : [paths[0], ` --data '${json.replaceAll("'", "'\\''")}'`]
+      method === 'GET' ? [`${paths[0]}?${form}`, ''] : [paths[0], ` --json '${json.replaceAll("'", "'\\''")}'`]
     const dryRun = `/dry-run${target}`
     const explained = await (method === 'GET'
       ? get(gateway, dryRun)

@@ -130,7 +130,7 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
 /** A word of a shell: in single quotes, in double quotes, or plain. */
 const WORD = /'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
 const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\r?\n|$)/
-const DATA = /^(?:-d|--data(?:-raw|-binary|-ascii)?)$/
+const DATA = /^(?:-d|--json|--data(?:-raw|-binary|-ascii)?)$/
 /** After these, a value may have any character. */
 const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)$/
 
