@@ -89,7 +89,7 @@ test('a request that the wire refuses is refused with the very answer of the wir
     ['/createShipment.php', '{"PickupZip":', 400],
     ['/createShipment.php', '', 400],
     ['/getShipment.php', '{"ReferenceNumber":"R-1"}', 405],
-    ['/createShipmnt.php', '{"ReferenceNumber":"R-1"}', 404],
+    ['/api/createShipment.php', '{"ReferenceNumber":"R-1"}', 404],
   ] as const) {
     const wire = await post(gateway, path, body)
     expect(wire.status, body).toBe(status)

@@ -101,7 +101,8 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
   const { catalog, config } = rooms
   const pasted = pastedRequest(input.body)
   const path = pasted.path ?? input.path
-  let endpoint = catalog.endpoints.get(`/${path.split('/').findLast((part) => part !== '') ?? ''}`.toLowerCase())
+  const [, kind, called = ''] = /^\/(legacy|dry-run)(\/.*)/.exec(rooms.route(path)) ?? []
+  let endpoint = catalog.endpoints.get(called.toLowerCase())
   try {
     if (pasted.path?.includes('/v2/'))
       return { kind: 'passed', request: `${pasted.method} ${path.slice(path.indexOf('/v2/'))}` }
@@ -111,8 +112,7 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
       )
       throw gatewayError('path-unknown', { paths: paths.join(', ') })
     }
-    const isDryRun = path.startsWith('/dry-run/')
-    if (endpoint && pasted.method !== undefined && pasted.method !== endpoint.method && !isDryRun)
+    if (endpoint && pasted.method !== undefined && pasted.method !== endpoint.method && kind === 'legacy')
       throw gatewayError('method-wrong', { methods: endpoint.method })
     const body = pasted.method === 'GET' ? readQuery(pasted.query) : readBody(Buffer.from(pasted.body), undefined)
     endpoint ??= meantEndpoint(body, catalog)
@@ -172,7 +172,7 @@ function pastedRequest(pasted: string): PastedRequest {
 }
 
 function requestTo(method: string, target: string, body: string): PastedRequest {
-  const [path = '', query = ''] = target.replace(/^https?:\/\/[^/?]*/, '').split('?', 2)
+  const [path = '', query = ''] = target.replace(/^(?:https?:\/\/)?[^/?]*/, '').split('?', 2)
   return { method, path, query, body }
 }
 
