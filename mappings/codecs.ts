@@ -188,11 +188,15 @@ const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z][\da-z]*$/i
 const KEYS = ['abc', 'def', 'ghi', 'jkl', 'mno', 'pqrs', 'tuv', 'wxyz']
 const FIRST_KEY = 2
 
-/** The digits of a phone number, its extension, and true if there is a second number. */
+/** A whole US number before words with digits, such as `214-555-0000 after 5pm`. */
+const BEFORE_WORDS = /^(?!\s*\+\s*[^1\s])\D*(?:1[^\da-z]*)?(?:\d[^\da-z]*){9}\d(?!\d)(?=.*[a-z])(?=.*\d)/is
+
+/** The digits of a phone number, its extension, and true if there is a second number, or words with digits. */
 interface Phone {
   readonly digits: string
   readonly extension?: string | undefined
   readonly hasSecond?: true
+  readonly hasWords?: boolean
 }
 
 const withoutCountryCode = (text: string): string => {
@@ -236,17 +240,23 @@ function readPhone(sent: string): Phone {
   if (wordsBefore !== undefined) return { digits: wordsBefore, extension }
   const words = digitsOfWords(text)
   if (words !== undefined) return { digits: words }
-  return extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS
-    ? { digits: withoutCountryCode(before), extension }
-    : { digits: withoutCountryCode(text) }
+  const isExtension = extension !== undefined && digitsOf(before).length >= SHORTEST_DIGITS
+  const number = isExtension ? before : text
+  const whole = BEFORE_WORDS.exec(number)?.[0]
+  return {
+    digits: withoutCountryCode(whole ?? number),
+    ...(isExtension && { extension }),
+    hasWords: whole !== undefined,
+  }
 }
 
 /** Returns a remark on the parts of a phone number that are lost or odd. */
 function remarkOnPhone(text: string): Remark | undefined {
-  const { digits, extension, hasSecond } = readPhone(text)
+  const { digits, extension, hasSecond, hasWords } = readPhone(text)
   const lost = [
     ...(extension === undefined ? [] : [`the extension ${extension}`]),
     ...(hasSecond ? ['the second number'] : []),
+    ...(hasWords ? ['the words after the number'] : []),
   ]
   if (digits === '' || (digits.length === US_DIGITS && lost.length === 0)) return undefined
   return {
@@ -259,7 +269,7 @@ function remarkOnPhone(text: string): Remark | undefined {
 export const phone = codec<Scalar>(scalar, {
   name: 'phone',
   summary:
-    'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension or a second number is lost. Text without digits counts as absent.',
+    'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension, a second number, or words are lost. Text without digits counts as absent.',
   // Forms send TBD or N/A for an unknown phone number.
   decode: (text, _fail, leaveOut) => readPhone(text).digits || leaveOut('a phone number without any digit'),
   encode: (value) => withoutFraction(String(value)),
