@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Codec, codec, type Fail, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
-import { isNotKnown, isShortened } from '../src/language/text/service-text.ts'
+import { isNotKnown, isShortened, plainVin, VIN } from '../src/language/text/service-text.ts'
 import { knownStates, stateCodes } from './us-states.ts'
 
 /* Text */
@@ -121,20 +121,15 @@ const YEARS_AHEAD = 2
 
 const YEAR = /^\d{4}$/
 
-/** Seventeen capitals and digits, except I, O and Q, which look like digits. */
-const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
-
 const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 
-const withoutBlanks = (text: string): string => text.replace(/\s+/g, '').toUpperCase()
-
-/** Separates two VINs in one field. */
+/** Between two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
 
 /** Reports whether a text contains several VINs, with or without a separator. */
 const hasSeveral = (text: string): boolean =>
-  JOINED_VINS.test(withoutBlanks(text)) ||
+  JOINED_VINS.test(plainVin(text)) ||
   text
     .toUpperCase()
     .split(BETWEEN_VINS)
@@ -156,13 +151,12 @@ export const year = codec<Scalar>(scalar, {
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
-    'A VIN in uppercase without spaces. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
+    'A VIN in uppercase without spaces and signs. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
-  decode: known((text, fail) => (hasSeveral(text) ? fail() : withoutBlanks(text))),
+  decode: known((text, fail) => (hasSeveral(text) ? fail() : plainVin(text))),
   encode: String,
   // Not a problem: vehicles from before 1981 have other numbers.
-  remark: (text) =>
-    VIN.test(withoutBlanks(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' },
+  remark: (text) => (VIN.test(plainVin(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' }),
 })
 
 /* Phone numbers */

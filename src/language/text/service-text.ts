@@ -107,7 +107,17 @@ const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
 /** Reports whether a text stands for a value that is not known yet. */
 export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
 
-/** A long number as spreadsheets show it: `2.14555E+09`. */
+/** Seventeen capitals and digits, without I, O and Q, which look like digits. */
+export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
+
+/** Returns a VIN in capitals without blanks, and without signs where that leaves one, such as the asterisks of a bar code. */
+export function plainVin(text: string): string {
+  const plain = text.replace(/\s+/g, '').toUpperCase()
+  const bare = plain.replace(/[^\p{L}\p{N}]+/gu, '')
+  return VIN.test(bare) ? bare : plain
+}
+
+/** A number as spreadsheets show a long one: `2.14555E+09`. */
 const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
 
 /** Reports whether a text is a number whose last digits are lost. */

@@ -1,5 +1,5 @@
 import { type Draft, valueAt } from '../../language/mapping/paths.ts'
-import { isNotKnown, serviceId } from '../../language/text/service-text.ts'
+import { isNotKnown, plainVin, serviceId } from '../../language/text/service-text.ts'
 import type { Vehicle } from '../../outside/store/store.ts'
 
 /*
@@ -288,7 +288,7 @@ const vinsOf = (shipment: KnownShipment): readonly string[] => {
 
 /** Returns a VIN in the form that is compared; empty for none. */
 export function vinKey(vin: string | undefined): string {
-  return vin === undefined || isNotKnown(vin) ? '' : vin.replace(/\s+/g, '').toUpperCase()
+  return vin === undefined || isNotKnown(vin) ? '' : plainVin(vin)
 }
 
 /** Returns a version-2 body's vehicles in the form that is compared. */
