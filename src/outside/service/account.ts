@@ -25,6 +25,7 @@ type Attempt<R extends AuthorizedReply> = (authorization: string) => Promise<R>
 export interface Account {
   readonly origin: string
   readonly prefix: string
+  /** That of the next request: `auto` until the service asks for a token. */
   readonly scheme: Scheme
   /** The name of its connection pool. Until the service has accepted the credential, each request uses a new connection. */
   readonly pool: string
@@ -111,7 +112,9 @@ export function openAccount(options: NewAccount): Account {
   return {
     origin,
     prefix,
-    scheme,
+    get scheme() {
+      return usesTokens ? 'oauth2' : scheme
+    },
     pool,
     acceptance,
     learn: (authorization, answer) => learn(authorization, counted(answer)),
