@@ -60,9 +60,10 @@ export async function openListeners({
   readonly reloads: Reloads
 }) {
   const open: Awaited<ReturnType<typeof listen>>[] = []
-  /** Refuses new calls, finishes those in flight, and closes. */
+  /** Refuses new calls, finishes those in flight, and closes; until then, operators see on the admin listener that it is not ready. */
   const close = async (): Promise<void> => {
-    await Promise.all(open.map((listener) => listener.close(config.SHUTDOWN_GRACE_MS)))
+    const end = performance.now() + config.SHUTDOWN_GRACE_MS
+    for (const listener of open) await listener.close(Math.max(0, end - performance.now()))
   }
   try {
     const { HOST: host, PORT: port, MAX_CONNECTIONS: maxConnections } = config

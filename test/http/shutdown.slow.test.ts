@@ -7,6 +7,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { serve as startProgram } from '../callers/commands.ts'
 import { newFolder, ROOT } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { basic, get, post } from '../gateway.ts'
 import { openHoldingService } from './service.ts'
 import { dial, repliesIn } from './wire.ts'
@@ -25,7 +26,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',
   async (signal) => {
     const service = await openHoldingService()
-    const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET })
+    const own = { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET, ADMIN_PORT: String(await freePort()) }
+    const gateway = await serve(service.url, own)
     // A caller that has begun a request keeps the connection and gets an answer.
     const asking = await dial(gateway)
     asking.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n')
@@ -42,6 +44,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     gateway.signal(signal)
     await gateway.says(/"msg":"draining"/)
     await expect(quote(gateway)).rejects.toThrow()
+    expect((await get({ url: gateway.adminUrl }, '/readyz')).status).toBe(503)
     asking.write('\r\n')
     expect(await asking.until(/\}/)).toMatch(/^HTTP\/1\.1 503 [\s\S]*not ready/)
     booking.write('Content-Length: 2\r\n\r\n{}')
