@@ -33,6 +33,7 @@ import { endOfTurn } from './runtime/time.ts'
 import type { Tracing } from './runtime/tracing.ts'
 import type { ServiceEvents } from './state/events/events.ts'
 import { EVENT_LIMIT_BYTES } from './state/events/receive.ts'
+import type { UseCounts } from './state/uses/counts.ts'
 
 /** The open rooms of a gateway, for its routes and pages. */
 export interface GatewayRooms extends CallRooms {
@@ -42,6 +43,7 @@ export interface GatewayRooms extends CallRooms {
   readonly events: ServiceEvents
   readonly metrics: Metrics
   readonly reloads: Reloads
+  readonly uses: UseCounts
   /** Decides the route of a request, on its decoded path. */
   readonly route: Router
   readonly ready: () => boolean

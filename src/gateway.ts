@@ -151,6 +151,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     events,
     metrics,
     reloads,
+    uses,
     tracing,
     recorder,
     endCall: createEndOfCall({ config, log, meters, uses, tracing, recorder }),

@@ -51,8 +51,6 @@ export interface TestGatewayOptions {
   readonly timeouts?: Partial<ListenerTimeouts>
   /** The address of the service. @default that of the stand-in */
   readonly serviceUrl?: string
-  /** How often the counts of calls are stored, in milliseconds. @default ten seconds */
-  readonly countsEveryMs?: number
   /** How often the gateway looks if a round of pruning is due, in milliseconds. @default an hour */
   readonly pruneEveryMs?: number
   /** How often the gateway searches for the shipments of unknown bookings, in milliseconds. @default ten minutes */
@@ -94,7 +92,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   const catalog = await catalogOf(config)
   const store = options.store ?? createMemoryStore(options.now && { now: options.now })
   const timeouts = { ...LISTENER_TIMEOUTS, ...options.timeouts }
-  const { countsEveryMs, pruneEveryMs, sweepEveryMs } = options
+  const { pruneEveryMs, sweepEveryMs } = options
   const parts = {
     catalog,
     store,
@@ -102,7 +100,6 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
     pages: createPages,
     adminPort: 0,
     timeouts,
-    countsEveryMs,
     pruneEveryMs,
     sweepEveryMs,
   }

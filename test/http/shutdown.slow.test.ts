@@ -26,8 +26,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s under load: not ready, what is under way is finished, exit 0',
   async (signal) => {
     const service = await openHoldingService()
-    const own = { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET, ADMIN_PORT: String(await freePort()) }
-    const gateway = await serve(service.url, own)
+    const ADMIN_PORT = `${await freePort()}`
+    const gateway = await serve(service.url, { V2_CLIENT_ID: 'acme', V2_CLIENT_SECRET: SECRET, ADMIN_PORT })
     // A caller that has begun a request keeps the connection and gets an answer.
     const asking = await dial(gateway)
     asking.write('GET /readyz HTTP/1.1\r\nHost: localhost\r\n')

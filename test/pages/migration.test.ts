@@ -25,7 +25,7 @@ const cases: readonly PageCase[] = JSON.parse(readFileSync(join(import.meta.dirn
 
 const store = createMemoryStore()
 await fillCounts(store)
-const gateway = await startGateway({ store, closeAt: afterAll })
+const gateway = await startGateway({ store, proven: false, closeAt: afterAll })
 
 /** Lists all objects in JSON. */
 const objectsIn = (value: unknown): readonly object[] =>
@@ -68,7 +68,7 @@ test('the list of tenants links each of them, under a strict policy', async () =
 test('ten thousand tenants are on pages of fifty, each below 60 KB', async () => {
   const store = createMemoryStore()
   await fillTenants(store, 10_000)
-  const gateway = await startGateway({ store })
+  const gateway = await startGateway({ store, proven: false })
   const text = await pageOf(gateway, '/migration?sort=name&page=3')
   const headline = 'No: 10,000 of 10,000 callers still use version 1; 3,334 fail.'
   expectWords(text, headline, 'Page 3 of 200', '>tenant 00100<')
@@ -79,7 +79,7 @@ test('ten thousand tenants are on pages of fifty, each below 60 KB', async () =>
 test("a caller's mistakes are no failures", async () => {
   const store = createMemoryStore()
   await fillTenants(store, 3, 'credential-wrong')
-  const { json } = await ask(await startGateway({ store }), '/migration')
+  const { json } = await ask(await startGateway({ store, proven: false }), '/migration')
   const days = [{ failed: 0, mistakes: 9 }]
   expect(json).toMatchObject({ headline: 'No: 3 of 3 callers still use version 1.', days })
 })
@@ -103,7 +103,7 @@ test('what blocks a tenant comes first, with the field that an unknown one may s
   const call = { tenant: 'acme', day, use: 'version-1', outcome: 'done', calls: 1 } as const
   const calls = ['shipment.update', 'quote.approve'].map((action) => ({ ...call, action }))
   await store.addCounts({ instance: 'typo', no: 1, days: [day], calls, names })
-  const gateway = await startGateway({ store })
+  const gateway = await startGateway({ store, proven: false })
   const [before = '', after = ''] = (await pageOf(gateway, '/migration/acme')).split('<h2>Details</h2>')
   expectWords(before, 'Did you mean PickupZip?', 'version 2 does not record the agent')
   expect(after.match(/<details><summary>[^<]+<\/summary>/g)?.length).toBeGreaterThan(4)
@@ -121,7 +121,7 @@ test('a report is read anew after the clock of the store has jumped', async () =
   let behindMs = 3 * DAY_MS
   const store = createMemoryStore({ now: () => Date.now() - behindMs })
   await fillTenants(store, 500)
-  const gateway = await startGateway({ store })
+  const gateway = await startGateway({ store, proven: false })
   const asOf = async () => (await ask(gateway, '/migration')).json.generatedAt.slice(0, 10)
   const before = await asOf()
   behindMs = 0

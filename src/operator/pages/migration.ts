@@ -49,6 +49,7 @@ export async function migration(
   /** Empty where the path ends before one. */
   pathName: string,
 ): Promise<Answer> {
+  await rooms.uses.flush()
   const query = queryOf(incoming)
   const tenants = rooms.callers.tenants()
   const name = pathName === '' ? query.get('tenant') : pathName.replace(/\.json$/, '')

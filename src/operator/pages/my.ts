@@ -25,6 +25,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   const { sunset, retiredFrom, windows } = caller.profile.deprecation
   // Counts under any other name may be those of several callers.
   if (!OWN_NAME.test(tenant)) throw gatewayError('path-unknown/tenant', {})
+  await deps.uses.flush()
   const report = await readReport({ ...deps, tenants: [tenant] }, tenant)
   const [own] = report.tenants
   if (!own) throw gatewayError('path-unknown/tenant', {})

@@ -110,13 +110,20 @@ export function openUseCounts({
   )
   const timer = setInterval(rounds.run, everyMs)
   timer.unref()
+  /** A round that is under way may lack the last calls. */
+  const flush = async () => {
+    await rounds.current()
+    await rounds.run()
+  }
 
   return {
     count: counts.add,
+    /** Stores what is counted by now, as far as the store takes it. */
+    flush,
     /** Stores the last counts. */
     async close(): Promise<void> {
       clearInterval(timer)
-      await within(LAST_WAIT_MS, Promise.resolve(rounds.current()).then(rounds.run))
+      await within(LAST_WAIT_MS, flush())
     },
   }
 }
