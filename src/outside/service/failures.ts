@@ -139,6 +139,7 @@ const KEYS = [
   'faultstring',
   'msg',
   'title',
+  'statusmessage',
   'error',
 ]
 /** The keys of nested messages, or of messages by field. */
