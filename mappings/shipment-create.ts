@@ -65,6 +65,7 @@ export const shipmentCreate = action({
     ...quoteOnlyFacts.map((fact) => fromQuote(`customer.${fact}`, fact)),
     fromQuote('quote_id', 'quote_id', { onlyWith: 'send_quote_id' }),
     ...v1Only(['ActionName'], 'selects the action; version 2 has a path for each'),
+    ...v1Only(['CSR'], 'version 2 has no place for it'),
     ...shipmentOnlyRows,
   ],
   reply: [
