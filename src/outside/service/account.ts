@@ -267,7 +267,7 @@ function notGiven({ status, headers, body }: UpstreamReply, basic: string): Gate
     'login-failed',
     { serviceSays: said },
     {
-      status: status === 503 || status === 429 ? 503 : 502,
+      status: status === 503 || status === 429 ? status : 502,
       serviceStatus: status,
       ...retryAfter(timeAsked(headers) ?? 5),
     },
