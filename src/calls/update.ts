@@ -92,7 +92,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
       vin === 'changed' ? withSentVin(reference.vin, id, tenant, send, rooms) : send(),
   }
   const merged = await merge(merging, tenant, sending, rooms)
-  if (!merged) throw doubtful('it shows no shipment')
+  if (!merged) throw doubtful('it does not show a shipment')
   const { before, after, changes } = merged
   // A former VIN was used to choose the vehicle.
   const unused = changes.unused.filter((field) => asked.includes(field) && !(vin === 'former' && field === 'VinNo'))

@@ -205,7 +205,7 @@ export function createMeters() {
       'status',
     ]),
     retries: createCounter('transload_service_retries_total', 'Retries of requests to the service.', []),
-    tokens: createCounter('transload_tokens_total', 'Tokens that the service was asked for, by outcome.', ['outcome']),
+    tokens: createCounter('transload_tokens_total', 'Tokens requested from the service, by outcome.', ['outcome']),
     refusals: createCounter(
       'transload_credential_refusals_total',
       "Rejections by the service of the gateway's own credentials, not of callers'.",

@@ -37,7 +37,7 @@ test('a tenant is added, rotated and removed, and its secrets work', async () =>
   const other = await add('other')
   expect(content().tenants).toMatchObject([{ name: 'acme', error_status: 'ok' }, { name: 'other' }])
   expect(readFileSync(file, 'utf8')).toMatch(/^ {4}"tenants"/m)
-  expect(await add('acme')).toMatchObject({ code: 1, err: expect.stringContaining('there is a tenant acme already') })
+  expect(await add('acme')).toMatchObject({ code: 1, err: expect.stringContaining('there is already a tenant acme') })
   const next = await change(['rotate', 'acme'])
 
   const gateway = await startGateway({ env: { TENANTS_FILE: file } })

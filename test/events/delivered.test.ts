@@ -204,8 +204,8 @@ describe('receivers that fail', () => {
   test.each<[fault: string, handle: Handle, outcome: string]>([
     ['a server error', replies(500), 'answered 500'],
     ['a redirect', replies(302, { location: 'http://127.0.0.1:1/elsewhere' }), 'answered 302'],
-    ['no answer', () => undefined, 'no whole reply within 1 s'],
-    ['an upgrade', replies(101, { connection: 'upgrade', upgrade: 'x' }), 'no whole reply within 1 s'],
+    ['no answer', () => undefined, 'no complete reply within 1 s'],
+    ['an upgrade', replies(101, { connection: 'upgrade', upgrade: 'x' }), 'no complete reply within 1 s'],
     [
       'a success that ends in a reset',
       (outgoing, _, { socket }) => void outgoing.writeHead(200, HALF).write('{', () => socket.resetAndDestroy()),
@@ -214,7 +214,7 @@ describe('receivers that fail', () => {
     [
       'a success whose body never ends',
       (outgoing) => void outgoing.writeHead(200, HALF).write('{'),
-      'no whole reply within 1 s',
+      'no complete reply within 1 s',
     ],
     ['a reply that is not HTTP', (_, __, { socket }) => void socket.end('hello\r\n\r\n'), 'the reply is not HTTP'],
   ])('%s is a failure, and is tried again after 5 s', async (_, handle, outcome) => {
@@ -314,7 +314,7 @@ describe('receivers that fail', () => {
     const { take, pass, found, lines, received } = await openTo(undefined, {}, { store: failing, leaseMs: 2_000 })
     const id = await take()
     await pass(0)
-    expect(lines).toMatchObject([{ level: 'warn', msg: 'deliveries wait for the store' }])
+    expect(lines).toMatchObject([{ level: 'warn', msg: 'deliveries are waiting for the store' }])
     isDown = false
     now += 1_500
     await pass(0)

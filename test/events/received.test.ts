@@ -84,7 +84,7 @@ test('an event of another shape is kept as it came, and parked for the operator'
     expect([status, json.duplicate], what).toEqual([200, false])
     expect((await deliver(gateway, body)).json, what).toEqual({ id: json.id, duplicate: true })
     const stored = await gateway.store.findEvent(json.id)
-    const outcome = `another shape: no usable ${fault}`
+    const outcome = `unknown shape: no usable ${fault}`
     expect(stored, what).toMatchObject({ state: 'parked', outcome, ...kept })
     expect(JSON.parse(stored?.payload ?? ''), what).toEqual(body)
     const told = { level: 'error', event: json.id, tenant: 'acme', fault: outcome }

@@ -65,7 +65,7 @@ describe('TLS', () => {
     expect(await metrics()).toContain('transload_reload_success{file="certificate"} 0')
     expect((await ask(gateway)).subject).toBe('first.example')
     put('renewed')
-    await gateway.logged(/read again/)
+    await gateway.logged(/was reloaded/)
     expect(await metrics()).toContain('transload_reload_success{file="certificate"} 1')
     expect((await ask(gateway)).subject).toBe('second.example')
     // Earlier connections stay open.

@@ -102,7 +102,7 @@ test('a request that the wire refuses is refused with the very answer of the wir
   }
   // Without a path, the fields tell it.
   const body = changed({ ActionName: '', BillToName: '' })
-  expect((await send(gateway, { body })).text).toContain('takes from the quote')
+  expect((await send(gateway, { body })).text).toContain('lacks from the quote')
   expect(gateway.sandbox.requests).toEqual([])
 })
 

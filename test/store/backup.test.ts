@@ -156,7 +156,7 @@ describe('a restore', () => {
     onTestFinished(() => void Object.assign(process, { title }))
     process.title = ') S 1 (x'
     await expect(restore()).rejects.toThrow(
-      `${path} is in use by a gateway (process 7 on elsewhere) and a gateway (process ${process.pid} on ${hostname()}). Stop it first; one that was killed is gone after ten seconds.`,
+      `${path} is in use by a gateway (process 7 on elsewhere) and a gateway (process ${process.pid} on ${hostname()}). Stop it first; a killed gateway counts as stopped after ten seconds.`,
     )
     const user = new DatabaseSync(path)
     onTestFinished(() => user.close())

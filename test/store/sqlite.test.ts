@@ -177,7 +177,7 @@ describe('the writing thread', () => {
     const outcomes = Promise.allSettled([sent, put(store, 'queued'), store.claim(newClaim())])
     const [down, up] = [states.next(false), states.next(true)]
     await threads[0]?.terminate()
-    const message = 'The writing thread of the store has ended: it ended'
+    const message = "The store's writer thread has ended: it ended"
     const reason = expect.objectContaining({ name: 'StoreDown', message })
     expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason }))
     expect(await down).toMatchObject({ error: { name: 'StoreDown' } })

@@ -112,14 +112,14 @@ describe('a whole value', () => {
     ['', 'it ends too early'],
     ['{"a":1', 'it ends too early'],
     ['"a\\', 'it ends too early'],
-    ['[1,]', 'it breaks at character 4'],
-    ['{a:1}', 'it breaks at character 2'],
-    ['[1:2]', 'it breaks at character 3'],
-    ['{"a",1}', 'it breaks at character 5'],
-    ['"a\\x"', 'it breaks at character 4'],
-    ['"a\n"', 'it breaks at character 3'],
-    ['nul', 'it breaks at character 1'],
-    ['1 1', 'it breaks at character 3'],
+    ['[1,]', 'the error is at character 4'],
+    ['{a:1}', 'the error is at character 2'],
+    ['[1:2]', 'the error is at character 3'],
+    ['{"a",1}', 'the error is at character 5'],
+    ['"a\\x"', 'the error is at character 4'],
+    ['"a\n"', 'the error is at character 3'],
+    ['nul', 'the error is at character 1'],
+    ['1 1', 'the error is at character 3'],
   ])('%j: %s', (text, fault) => {
     expect(faultOf(text)).toBe(fault)
   })

@@ -97,7 +97,7 @@ export function explainReplyTranslation(
   const reasons = [
     ...rows.filter((row) => row.kind === 'v2Only'),
     ...rows.flatMap((row) =>
-      row.kind === 'callerNumber' ? [{ v2: row.v2, why: 'the caller has a number of its own for it' }] : [],
+      row.kind === 'callerNumber' ? [{ v2: row.v2, why: 'the caller has its own number for it' }] : [],
     ),
     ...rows.flatMap(placesOf).map((v2) => ({ v2, why: 'blank, which counts as absent' })),
   ]

@@ -75,7 +75,7 @@ export function meantField(name: string, fields: readonly string[]): string | un
 export const fieldProblems = {
   'not-flat': 'must be a single value, not an object or a list',
   'is-file': 'must be text, not a file',
-  'not-text': 'must not contain a NUL or half a character',
+  'not-text': 'must not contain a NUL or an incomplete character',
   'too-long': `must not be longer than ${VALUE_LIMIT_BYTES} bytes`,
   disagree: 'is sent twice with different values',
   shortened: 'was shortened by a spreadsheet; send all its digits',

@@ -279,5 +279,5 @@ function endOfString(cursor: Cursor): number {
 
 /** Returns the error of an unexpected character at the cursor, or of an unexpected end. */
 function unexpected({ text, at }: { readonly text: string; readonly at: number }): JsonError {
-  return new JsonError(at >= text.length ? 'it ends too early' : `it breaks at character ${at + 1}`)
+  return new JsonError(at >= text.length ? 'it ends too early' : `the error is at character ${at + 1}`)
 }

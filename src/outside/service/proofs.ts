@@ -153,7 +153,7 @@ export function isOfQuote(body: Readonly<Draft>, { id, names }: NamedQuote): boo
 
 /** Returns the error of an approval that names a shipment of something else. */
 export const foreignShipment = (what: 'reference' | 'VIN'): GatewayError =>
-  doubtful(`the approval named a shipment of another ${what}`)
+  doubtful(`the approval named a shipment with another ${what}`)
 
 /** Reports whether a reply to a change shows a shipment. An id or a status alone may be the change's own. */
 export const showsShipment = (body: unknown): boolean =>
@@ -238,7 +238,8 @@ const SHIPMENT_KEYS = ['number', 'status', 'customer', 'pickup', 'delivery', 've
 
 function shownShipment(reply: UpstreamReply): Shipment {
   const shipment = shipmentIn(reply)
-  if (!SHIPMENT_KEYS.some((key) => isPresent(shipment.body[key]))) throw doubtful('it shows nothing of the shipment')
+  if (!SHIPMENT_KEYS.some((key) => isPresent(shipment.body[key])))
+    throw doubtful("it shows none of the shipment's fields")
   return shipment
 }
 
@@ -247,7 +248,7 @@ export function shipmentIn(reply: UpstreamReply): Shipment {
   const body = successIn(readJson(reply))
   const id = idAt(body, 'id')
   // A quote has a `shipment_id` and no `id`.
-  if (id === undefined) throw doubtful('it shows no shipment with an id')
+  if (id === undefined) throw doubtful('it does not show a shipment with an id')
   return { id, body }
 }
 

@@ -65,7 +65,7 @@ export function* demandWhole(): Work<void> {
   const mark = yield* copyReads.copiedFrom()
   if (mark !== undefined)
     throw new StoreDown(
-      `The store takes no bookings: it is ${mark.startsWith(MOVED) ? mark : `a copy of ${mark} that has not ended`}.`,
+      `The store accepts no bookings: it is ${mark.startsWith(MOVED) ? mark : `an unfinished copy of ${mark}`}.`,
     )
 }
 

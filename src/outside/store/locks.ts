@@ -68,7 +68,7 @@ export function createLocks({ takeLock, dropLock }: LockRows, holder: string): L
       let isLate = false
       const timer = setTimeout(() => {
         isLate = true
-        reject(new LockTimeout(`Other work of ${key} did not end within ${Math.round(waitMs)} ms.`))
+        reject(new LockTimeout(`Other work on ${key} did not end within ${Math.round(waitMs)} ms.`))
       }, waitMs)
       void mutex(key, async () => {
         try {

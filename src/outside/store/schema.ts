@@ -224,4 +224,4 @@ export const neededAfter = (steps: readonly SchemaStep[]): number => Math.max(0,
 
 /** Returns why a gateway cannot use a store. */
 export const tooNew = (needed: number, known: number): string =>
-  `The store has version ${needed}, and this gateway knows ${known}. Run the newer gateway, or restore a backup.`
+  `The store has version ${needed}, but this gateway knows only ${known}. Run the newer gateway, or restore a backup.`

@@ -77,7 +77,7 @@ export function createBookingRecord(deps: RecordRooms) {
     } catch (err) {
       deps.emergencyLog.write(entry)
       backlog.add(claim.handle, { kind: 'made', entry })
-      log.error({ booking: claim.handle, shipment, err }, 'a booking was made and could not be recorded')
+      log.error({ booking: claim.handle, shipment, err }, 'a booking was made but could not be recorded')
       throw err
     }
   }

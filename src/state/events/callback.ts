@@ -90,7 +90,7 @@ export function createPost({
       }
       return await wholeReply(url, { method: 'POST', headers, lookup: lookupOf(addresses), signal: isOver }, body.text)
     } catch (error) {
-      if (timeout.aborted) return { kind: 'failed', reason: `no whole reply within ${timeoutMs / 1000} s` }
+      if (timeout.aborted) return { kind: 'failed', reason: `no complete reply within ${timeoutMs / 1000} s` }
       return { kind: 'failed', reason: signal?.aborted ? 'interrupted' : reasonOf(error) }
     }
   }

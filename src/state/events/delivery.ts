@@ -135,7 +135,7 @@ export function startDelivery(
 
   /** Logs that a try could not be stored; its event is due again after its lease. */
   function noteFailure(err: unknown): void {
-    if (!isStoreDown) log.warn({ err }, 'deliveries wait for the store')
+    if (!isStoreDown) log.warn({ err }, 'deliveries are waiting for the store')
     isStoreDown = true
   }
 

@@ -221,7 +221,7 @@ export function createHealing(rooms: HealingRooms) {
     },
     metrics: [
       healed.metric,
-      gauge('transload_webhook_reads_waiting', 'Shipments of events that wait to be read.', () => open),
+      gauge('transload_webhook_reads_waiting', 'Shipments of events, waiting to be read.', () => open),
     ],
     /** Looks for the shipments of all unknown bookings, now and once per interval. */
     start: (): void => {

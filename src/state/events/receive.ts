@@ -46,7 +46,7 @@ export function openReception({
   const limitSource = createSourceLimits(EVENTS_PER_SECOND)
   const events = createCounter(
     'transload_webhook_events_total',
-    'Deliveries of the service by result.',
+    'Deliveries from the service by result.',
     ['result'],
     RECEIPTS.map((result) => [result]),
   )
@@ -164,7 +164,7 @@ export function partsOfEvent(body: object) {
     !hasDate && 'event_date',
     data !== null && !isStructure(data) && 'data',
   ].filter((field) => field !== false)
-  const fault = faults.length === 0 ? undefined : `another shape: no usable ${faults.join(', ')}`
+  const fault = faults.length === 0 ? undefined : `unknown shape: no usable ${faults.join(', ')}`
   return { spelled, event, date: hasDate ? date : '', data, fault }
 }
 

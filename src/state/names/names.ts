@@ -90,7 +90,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     for (const name of fresh) noted.set(JSON.stringify([tenant, name]), true)
     store
       .noteUses(tenant, fresh)
-      .catch((err: unknown) => log?.warn({ err }, 'the use of old numbers could not be noted'))
+      .catch((err: unknown) => log?.warn({ err }, 'the use of old numbers could not be recorded'))
   }
 
   /** Returns the bearers of a name. Another case of the name counts if only one thing is called that. */

@@ -211,7 +211,7 @@ export function storeVersion(db: DatabaseSync): number {
 function stepsOf(db: DatabaseSync, known: number): number {
   if (numberOf(db, 'SELECT count(*) FROM sqlite_schema') === 0) return 0
   if (numberOf(db, 'PRAGMA application_id') !== APPLICATION_ID) {
-    throw new NotAStore('The file of STORE_URL is a database of another program.')
+    throw new NotAStore("STORE_URL names another program's database.")
   }
   if (numberOf(db, `SELECT count(*) FROM sqlite_schema WHERE name = 'version'`) === 0) return 0
   const needed = numberOf(db, 'SELECT version FROM version')
@@ -321,14 +321,13 @@ const moved = (what: string) => new FilesLost('moved', what)
 /** Returns the error for a file whose content SQLite cannot read. */
 export const damaged = (path: string, reason: string) => spoiled(`${path} is damaged (${reason})`)
 const outdated = (path: string) => spoiled(`${path} lacks what was written to it`)
-const changed = (path: string) => spoiled(`${path} was changed by something else than the gateway`)
+const changed = (path: string) => spoiled(`${path} was changed by something other than the gateway`)
 const gone = (path: string) =>
-  moved(`${path} is gone. Put this very file back, or stop the gateway and restore a backup (transload store restore).`)
+  moved(`${path} is gone. Put the same file back, or stop the gateway and restore a backup (transload store restore).`)
 const replaced = (path: string) =>
   moved(`${path} was replaced by another file. Restart the gateway if that is the right one.`)
-const linked = (path: string) => moved(`${path} is a symbolic link. Set STORE_URL to the file that it leads to.`)
-const logGone = (path: string) =>
-  moved(`${path} is gone or was replaced. Restart the gateway; nothing that it has is lost.`)
+const linked = (path: string) => moved(`${path} is a symbolic link. Set STORE_URL to the file that it points to.`)
+const logGone = (path: string) => moved(`${path} is gone or was replaced. Restart the gateway; no data is lost.`)
 
 /** Returns the identity of the file at a path; undefined if there is none. */
 export function identityOf(path: string): FileIdentity | undefined {

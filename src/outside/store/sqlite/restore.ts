@@ -220,7 +220,7 @@ function takeSoleUse(path: string): { readonly release: () => void } {
     const inUse = users(db)
     if (inUse.length > 0)
       throw new StoreInUse(
-        `${path} is in use by ${inUse.join(' and ')}. Stop it first; one that was killed is gone after ten seconds.`,
+        `${path} is in use by ${inUse.join(' and ')}. Stop it first; a killed gateway counts as stopped after ten seconds.`,
       )
     // From here on, every lock that this connection gets is kept.
     db.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')

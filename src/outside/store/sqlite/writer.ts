@@ -99,7 +99,7 @@ export function startWriter(
     })
     thread.on('exit', () => {
       worker = undefined
-      rejectAll(`The writing thread of the store has ended: ${cause}`)
+      rejectAll(`The store's writer thread has ended: ${cause}`)
       if (closed) return
       deaths += 1
       restart = setTimeout(start, backoffMs(deaths))
@@ -189,7 +189,7 @@ export function startWriter(
   function call(name: WriteName, args: readonly unknown[], isStep = false): Promise<unknown> {
     if (lost) return Promise.reject(lost)
     if (closed) return Promise.reject(new StoreDown('The store is closed.'))
-    if (!worker) return Promise.reject(new StoreDown('The writing thread of the store is restarting.'))
+    if (!worker) return Promise.reject(new StoreDown("The store's writer thread is restarting."))
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
     unsent.push({ name, args, now: now(), isStep, resolve, reject })
     gather()
