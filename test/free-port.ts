@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-/** Below those that Linux gives to outgoing connections and to servers that ask for any port, so that none of them takes it. */
+/** Below the ports that Linux gives to outgoing connections and to servers that ask for any port, so that none of these takes it. */
 const [FIRST, LAST] = [10_240, 32_000]
 
 /** Returns a port of the loopback address that was free a moment ago. */

@@ -15,10 +15,10 @@ import { type Sandbox, type SandboxOptions, startSandbox } from './stand-in/stan
 /** The credential that the stand-in for the service accepts. */
 export const CLIENT = { id: 'demo', secret: 'demo-secret' } as const
 
-/** The same as the gateway's own credential: no call needs a proof. */
+/** The same as the gateway's own credential, so that no call needs a proof. */
 export const OWN = { V2_CLIENT_ID: CLIENT.id, V2_CLIENT_SECRET: CLIENT.secret } as const
 
-/** A second loopback address: of IPv6, or of 127.0.0.0/8, all of which Linux answers on. */
+/** A second loopback address: IPv6, or one of 127.0.0.0/8, all of which answer on Linux. */
 export const OTHER_LOOPBACK = Object.values(networkInterfaces()).some((all) =>
   all?.some(({ address }) => address === '::1'),
 )
@@ -45,7 +45,7 @@ export interface TestGatewayOptions {
   readonly env?: Readonly<Record<string, string>>
   readonly sandbox?: SandboxOptions
   readonly store?: Store
-  /** The clock of the store, if the test brings none. */
+  /** The clock of the store, unless the test provides a store. */
   readonly now?: () => number
   /** The timeouts that differ from the gateway's defaults. */
   readonly timeouts?: Partial<ListenerTimeouts>
@@ -56,13 +56,14 @@ export interface TestGatewayOptions {
   /** How often the gateway searches for the shipments of unknown bookings, in milliseconds. @default ten minutes */
   readonly sweepEveryMs?: number
   /**
-   * True if the service has accepted the credentials of the stand-in before the test begins; else the first call of each
-   * asks first.
+   * True if the service has accepted the stand-in's credentials before the test begins; otherwise the first call of each asks first.
+   *
    * @default true where callers bring them as Basic authentication, over plain HTTP
    */
   readonly proven?: boolean
   /**
-   * When the gateway is closed: for one that all tests of a file share, `afterAll`.
+   * When the gateway is closed. Use `afterAll` for one that all tests of a file share.
+   *
    * @default after the test
    */
   readonly closeAt?: (close: () => Promise<void>) => void
@@ -139,7 +140,7 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
   }
 }
 
-/** Reads with each credential, which the service accepts; leaves no connection behind. */
+/** Makes the service accept each credential by a read; leaves no connection behind. */
 async function prove(url: string, credentials: Readonly<Record<string, string>>): Promise<void> {
   const client = new Client(url)
   for (const [id, secret] of Object.entries(credentials)) {
@@ -174,7 +175,7 @@ export interface WholeAnswer {
   readonly json: any
 }
 
-/** Sends a POST like an old integration; an object becomes JSON. */
+/** Sends a POST as an old integration does; an object becomes JSON. */
 export async function post(
   gateway: Pick<TestGateway, 'url'>,
   path: string,
@@ -187,7 +188,7 @@ export async function post(
   )
 }
 
-/** Sends a GET like an old integration. */
+/** Sends a GET as an old integration does. */
 export async function get(
   gateway: Pick<TestGateway, 'url'>,
   path: string,
@@ -196,7 +197,7 @@ export async function get(
   return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
 }
 
-/** Reads an answer whole. */
+/** Reads a whole answer. */
 export async function answered(response: Response): Promise<WholeAnswer> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json')

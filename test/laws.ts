@@ -7,5 +7,5 @@ export function expectLaw<Values>(law: fc.IProperty<Values>, numRuns: number, ex
   expect(fc.defaultReportMessage(details)).toBeUndefined()
 }
 
-/** A character of any kind, also half of a pair. The `binary` unit of fast-check takes half a second to make, each time. */
+/** A character of any kind, including half of a pair. The `binary` unit of fast-check takes half a second to create each time. */
 export const anyCharacter = fc.nat(0x10ffff).map((code) => String.fromCodePoint(code))

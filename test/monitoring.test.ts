@@ -1,4 +1,4 @@
-/** Promise: alerts and dashboard ask for what there is (contract, section 11). */
+/** Promise: alerts and dashboard use existing metrics (contract, section 11). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,10 +12,10 @@ const alertTests = readFileSync(join(MONITORING, 'alerts.test.yml'), 'utf8')
 const runbook = readFileSync(join(ROOT, 'docs/runbook.md'), 'utf8').split('\n## Alerts\n')[1]?.split('\n## ')[0] ?? ''
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name ?? '')
 
-/** Returns the names of metrics of the gateway in expressions. */
+/** Returns the names of the gateway's metrics in expressions. */
 const metricsIn = (text: string) => new Set(text.match(/\b(?:transload|process|nodejs)_\w+/g))
 
-/** Returns the names of the series of a gateway that has done something of everything. */
+/** Returns the series names of a gateway that has done a bit of everything. */
 async function seriesNames(): Promise<ReadonlySet<string>> {
   const text = await scrapeOfBusy()
   const declared = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)]
@@ -31,15 +31,15 @@ test('the alerts and the dashboard ask for metrics that exist', async () => {
   const asked = [...metricsIn(alerts), ...expressionsOf(DASHBOARD).flatMap((expr) => [...metricsIn(expr)])]
   expect(asked.length).toBeGreaterThan(20)
   expect(asked.filter((name) => !known.has(name))).toEqual([])
-  // And the other way round: every metric of the gateway is on the dashboard or in an alert.
+  // Conversely, every metric of the gateway is on the dashboard or in an alert.
   const shown = new Set(asked.map((name) => name.replace(/_(bucket|sum|count)$/, '')))
   const own = [...known]
     .filter((name) => name.startsWith('transload_'))
     .map((name) => name.replace(/_(bucket|sum|count)$/, ''))
   expect([...new Set(own)].filter((name) => !shown.has(name))).toEqual([
-    // In words in the log, and on the page of the migration.
+    // Described in the log and on the migration page.
     'transload_brownout_end_timestamp_seconds',
-    // For those who ask how old the content in use is.
+    // For questions about the age of the content in use.
     'transload_reload_last_success_timestamp_seconds',
   ])
 })

@@ -17,7 +17,7 @@ interface Dashboard {
   }[]
 }
 
-/** The dashboard, as far as the tests read it. */
+/** The parts of the dashboard that the tests read. */
 export const DASHBOARD: Dashboard = JSON.parse(
   readFileSync(join(MONITORING, 'grafana/dashboards/transload.json'), 'utf8'),
 )
@@ -26,7 +26,7 @@ export const DASHBOARD: Dashboard = JSON.parse(
 export const expressionsOf = ({ panels }: Dashboard): readonly string[] =>
   panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
 
-/** Scrapes a gateway that has done something of everything. */
+/** Scrapes a gateway that has done a bit of everything. */
 export async function scrapeOfBusy(): Promise<string> {
   const store = await openStore(join(folder(), 'test.db'))
   const env = { ...OWN, V2_TOKEN: 'oauth2', BROWNOUTS: '2091-01-12T15:00Z/1h' }

@@ -122,7 +122,7 @@ test.each(['package-lock.json', 'bench/package-lock.json'])(
     const entries = Object.entries(locked)
     expect(entries.filter(([, { resolved }]) => resolved !== undefined)).toEqual([])
     expect(entries.filter(([, { version, integrity }]) => !version || !integrity?.startsWith('sha512-'))).toEqual([])
-    // npm refuses to install from a lock file that knows a package and not its variant for another machine.
+    // npm refuses to install from a lock file that has a package but lacks its variant for another machine.
     const wanted = entries.flatMap(([, { optionalDependencies = {} }]) => Object.keys(optionalDependencies))
     expect(wanted.filter((name) => !locked[`node_modules/${name}`])).toEqual([])
   },

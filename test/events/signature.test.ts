@@ -1,4 +1,4 @@
-/** Promise: signatures are those of the reference implementation (contract, section 10). */
+/** Promise: signatures agree with the reference implementation (contract, section 10). */
 
 import fc from 'fast-check'
 import { Webhook } from 'standardwebhooks'

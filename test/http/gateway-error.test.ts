@@ -1,4 +1,4 @@
-/** Promise: whatever fails inside the gateway is answered as an error of the right shape (contract, section 9). */
+/** Promise: every failure inside the gateway is answered as an error in the right shape (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'

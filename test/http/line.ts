@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type ConnectionOptions, type TLSSocket, connect as tlsConnect } from 'node:tls'
 import { dial, parse, type Wire, type WireReply } from './wire.ts'
 
-/** A connection to which a test writes bytes, and from which it reads whole replies, also after it has ended its side. */
+/** A connection to which a test writes bytes, and from which it reads whole replies, even after it has ended its own side. */
 export interface Line extends Omit<Wire, 'closed'> {
   /** Resolves with all replies once there are `count`, or the other end has closed. */
   readonly replies: (count: number) => Promise<readonly WireReply[]>
@@ -37,7 +37,7 @@ export const TLS = {
   TLS_KEY_FILE: join(CERTIFICATES, 'server.key'),
 } as const
 
-/** Obeyed, although its type does not say so. */
+/** Node accepts this, although the type does not show it. */
 const HALF_OPEN: object = { allowHalfOpen: true }
 
 /** Connects to a gateway by TLS, and resolves after the handshake. */

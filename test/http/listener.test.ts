@@ -1,4 +1,4 @@
-/** Promise: the listener speaks TLS as configured, and takes so many connections (contract, section 11). */
+/** Promise: the listener uses TLS as configured, and limits its connections (contract, section 11). */
 
 import { copyFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -79,7 +79,7 @@ describe('TLS', () => {
       const line = await openLine(gateway)
       line.write(bytes)
       line.end()
-      // At most an alert of TLS comes back, never a reply.
+      // At most a TLS alert comes back, never a reply.
       await expect(line.closed()).resolves.toEqual([])
     }
     expect((await ask(gateway)).status).toBe(200)
@@ -97,7 +97,7 @@ describe('TLS', () => {
   })
 })
 
-/** Opens so many connections, each of which has carried a call. */
+/** Opens this many connections, each of which has carried a call. */
 const openLines = (gateway: TestGateway, count: number): Promise<Line[]> =>
   Promise.all(
     Array.from({ length: count }, async () => {

@@ -1,17 +1,17 @@
-/** Promise: each request in `raw.txt`, most of them malformed, is answered as it says, and nothing else is sent on (contract, section 9). */
+/** Promise: each request in `raw.txt`, most of them malformed, is answered and forwarded as it says (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { get, startGateway } from '../gateway.ts'
 import { openLine } from './line.ts'
 import { rawRequests } from './raw.ts'
 
-/** The service answers long after the caller has ended its side. */
+/** The service answers after the caller has ended its side. */
 const DELAY_MS = 20
 const PROBE = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
 
 test('each request in raw.txt is answered as it says, and nothing else is sent on', async () => {
   const { sandbox, ...gateway } = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' } })
-  // Otherwise the first body that streams would ask whether the service accepts the credential.
+  // Otherwise the first streamed body would ask whether the service accepts the credential.
   await get(gateway, '/v2/shipments/none')
   sandbox.fail({ kind: 'delay', ms: DELAY_MS, times: 'always' })
   const seen: string[] = []

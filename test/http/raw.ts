@@ -15,7 +15,7 @@ const bytesOf = (text: string) =>
       hex ? String.fromCharCode(Number.parseInt(hex, 16)) : (ESCAPES[letter] ?? ''),
     )
 
-/** The requests of `raw.txt`, and what comes of each. */
+/** The requests in `raw.txt`, each with its outcome. */
 export const rawRequests = readFileSync(join(import.meta.dirname, 'raw.txt'), 'utf8')
   .split(/^== /m)
   .slice(1)

@@ -25,7 +25,7 @@ export async function openService(
 ): Promise<OwnService> {
   const requests: IncomingMessage[] = []
   const server = createServer({ keepAliveTimeout: 60_000 }, (incoming, outgoing) => {
-    // The gateway proves a credential with this read; it is not a call of the test.
+    // The gateway proves a credential with this read, which is not a call of the test.
     if (acceptsAll && incoming.url?.endsWith(NO_SHIPMENT)) return void outgoing.writeHead(404).end()
     requests.push(incoming)
     handle(incoming, outgoing)
@@ -49,9 +49,9 @@ export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer
 
 /** A service that holds all answers until the test releases them. */
 export interface HoldingService extends OwnService {
-  /** Resolves once so many requests have come in all. */
+  /** Resolves when this many requests have arrived in all. */
   readonly arrived: (count: number) => Promise<void>
-  /** Answers every request that is held. */
+  /** Answers every held request. */
   readonly release: (body: object) => void
 }
 

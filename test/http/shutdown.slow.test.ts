@@ -1,4 +1,4 @@
-/** Promise: a gateway that stops ends its calls first (contract, section 11). */
+/** Promise: before a gateway stops, it finishes its calls (contract, section 11). */
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ import { dial, repliesIn } from './wire.ts'
 const SECRET = 'the-very-secret'
 const AUTHORIZATION = basic('acme', SECRET)
 
-/** Starts the program before a service. */
+/** Starts the program in front of a service. */
 const serve = (V2_BASE_URL: string, more: Record<string, string> = {}) =>
   startProgram(ROOT, { V2_BASE_URL, STORE_URL: 'memory:', ...more })
 
@@ -36,7 +36,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const passing = await dial(gateway)
     passing.write('GET /v2/shipments/x HTTP/1.1\r\nHost: localhost\r\n\r\n')
     expect((await get(gateway, '/readyz')).status).toBe(200)
-    // There is no tenants file to be read again, and it ends nothing.
+    // There is no tenants file to reload, and the signal ends nothing.
     gateway.signal('SIGHUP')
     const underWay = Array.from({ length: 20 }, () => quote(gateway))
     await service.arrived(21)
@@ -118,7 +118,7 @@ test('a booking that outlives SHUTDOWN_GRACE_MS is waited for and kept: one lost
   await service.arrived(1)
   gateway.signal('SIGTERM')
   expect(await lost).toBeInstanceOf(Error)
-  // A gateway that does not wait has ended by the time that another one listens.
+  // A gateway that does not wait has ended before another one listens.
   const next = await serve(service.url, own)
   service.release({ id: 's-1', number: 'TL-1' })
   expect((await gateway.ended).code).toBe(0)

@@ -1,4 +1,4 @@
-/** Promise: slow callers are disconnected, and others notice nothing (contract, section 5). */
+/** Promise: slow callers are disconnected without effect on others (contract, section 5). */
 
 import { connect } from 'node:net'
 import { expect, test } from 'vitest'
@@ -10,7 +10,7 @@ import { type Line, openLine, TLS } from './line.ts'
 const EACH = size(40, 200)
 /** Paces the slow callers, and honest ones beside them. */
 const TRICKLE_MS = size(200, 1_000)
-/** A sample waits for less than the gateway does. */
+/** A sample waits for less time than the gateway normally does. */
 const timeouts = WHOLE ? {} : { headersMs: 1_500, requestMs: 3_000, checkMs: 200 }
 
 const HEAD = `POST /createShipment.php HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`

@@ -16,7 +16,7 @@ const EACH = 2 * MOST
 /** More than the system's buffers hold. */
 const REPLY_BYTES = 32 * 1024 * 1024
 const ENOUGH_BYTES = 12 * 1024 * 1024
-/** A sample waits for less than the gateway does. */
+/** A sample waits for less time than the gateway normally does. */
 const timeouts = WHOLE ? LISTENER_TIMEOUTS : { ...LISTENER_TIMEOUTS, replyMs: 3_000, checkMs: 200 }
 /** Longer than a reader may take. */
 const SLOW_MS = timeouts.replyMs + 1_000
@@ -30,7 +30,7 @@ const HEAD = `HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic()}\r\n`
 const BOOKING = JSON.stringify(bookingExample)
 const EXPLAINED = `POST /dry-run/createShipment.php ${HEAD}Content-Length: ${BOOKING.length}\r\n\r\n${BOOKING}`
 
-/** Asks until it is admitted, then reads only the first few bytes of the answer. */
+/** Calls until it is admitted, then reads only the first few bytes of the answer. */
 async function askAndIgnore({ url }: { readonly url: string }, bytes: string): Promise<Socket> {
   for (let tries = 0; tries < MOST_TRIES; tries += 1) {
     const socket = connect(Number(new URL(url).port), '127.0.0.1')
@@ -96,7 +96,7 @@ test('callers that do not read are disconnected, and do not delay others', {
 test('an answer that waits behind a slow one on its connection comes whole', { timeout: 60_000 }, async () => {
   const service = await openService((incoming, outgoing) => {
     if (incoming.url === '/v2/big') return void outgoing.end(Buffer.alloc(ENOUGH_BYTES, 'x'))
-    // The service takes longer than a reader may, which is not the reader's fault.
+    // The service takes longer than a reader may, but that is not the reader's fault.
     outgoing.write('slow')
     setTimeout(() => outgoing.end('ly'), SLOW_MS)
   })

@@ -30,15 +30,15 @@ const BEHIND_LENGTH = `Content-Length: ${BEHIND.length}\r\n`
 
 /** The places of the hidden request, for a declaration of an encoding. */
 const placed = (encoding: string): readonly Variant[] => [
-  // Behind what would be the end for a reader of chunks, and within for a reader of lengths, in both orders.
+  // After the end for a reader of chunks but inside for a reader of lengths, in both orders.
   { headers: `${BEHIND_LENGTH}${encoding}\r\n`, body: BEHIND },
   { headers: `${encoding}\r\n${BEHIND_LENGTH}`, body: BEHIND },
-  // Within a chunk, where a reader of lengths would have ended before, and with no length at all.
+  // Inside a chunk, after the end for a reader of lengths, and with no length at all.
   { headers: `Content-Length: 4\r\n${encoding}\r\n`, body: chunk + LAST },
   { headers: `${encoding}\r\n`, body: chunk + LAST },
 ]
 
-/** Every declaration of a length in the tables, in every sensible combination; `#` is the right length. */
+/** Every declaration of a length in the tables, in every sensible combination; `#` is the correct length. */
 function* variants(): Generator<Variant> {
   for (const name of tables.encodingNames) {
     for (const value of tables.encodingValues) yield* placed(`${name}:${value}`)
@@ -77,7 +77,7 @@ async function attempt(gateway: TestGateway, variant: Variant, number: number, t
   const first = [`POST ${path} ${version}`, 'Host: x', `Authorization: ${basic()}`, `X-Request-Id: ${id}`].join(newline)
   const bytes = `${first}${newline}${newline === '\r\n' ? headers : headers.replaceAll('\r\n', newline)}${newline}${body}`
   const cut = number % bytes.length
-  // Sent in two pieces, because packets have no meaning.
+  // Sent in two pieces, because packet boundaries must not matter.
   line.write(bytes.slice(0, cut))
   line.write(`${bytes.slice(cut)}${PROBE}${number}\r\n\r\n\0\0\0\0\r\n\r\n`)
   const replies = await line.closed()
@@ -122,6 +122,6 @@ test.each([
   expect(
     gateway.sandbox.requests.filter(({ path, headers }) => `${path}${headers['x-request-id']}`.includes('hidden')),
   ).toEqual([])
-  // The harness sees what is sent: some variants are good requests, and so are the probes behind them.
+  // The harness sees the forwarded requests: some variants are valid, and so are the probes after them.
   expect(gateway.sandbox.requests.filter(({ path }) => path === '/v2/probe').length).toBeGreaterThan(sent.length / 25)
 })

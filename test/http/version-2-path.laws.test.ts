@@ -13,7 +13,7 @@ const { version2 } = paths
 const RUNS = runs(400, 20_000)
 const NIGHT_MS = 3_600_000
 
-/** Decodes what is an escape and leaves the rest. */
+/** Decodes valid escapes and leaves the rest. */
 const lenient = (path: string) =>
   path.replace(/%([\da-f]{2})/gi, (_all, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 
@@ -68,7 +68,7 @@ const prefix = fc.constantFrom(...version2.prefixes)
 const anyPath = fc.tuple(prefix, fc.array(piece, { maxLength: 8 })).map(([begin, pieces]) => begin + pieces.join(''))
 const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE')
 
-/** Opens a gateway; returns what a request is answered with, and the target that reaches the service. */
+/** Opens a gateway; returns the answer to a request, and the target that reaches the service. */
 async function open() {
   const service = await openService((incoming, outgoing) => void incoming.resume().on('end', () => outgoing.end('{}')))
   const gateway = await startGateway({ env: OWN, serviceUrl: service.url })
@@ -103,7 +103,7 @@ test('a path that is passed through is below /v2/ in every reading, and no path 
 
 test('these are refused', async () => {
   const ask = await open()
-  // Decoded level by level, the last is 3,500 passes over it.
+  // Decoding the last one level by level takes 3,500 passes over it.
   const level = '25'.repeat(3_500)
   for (const target of [...version2.refused, `/v2/%${level}2e%${level}2e`]) {
     expect([target, await ask(target)]).toEqual([target, { status: 400 }])

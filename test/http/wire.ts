@@ -4,10 +4,10 @@ import { onTestFinished } from 'vitest'
 /** A reply exactly as it was received. */
 export interface WireReply {
   readonly status: number
-  /** Names are in lower case; a repeated one keeps every value. */
+  /** By names in lower case; a repeated name keeps every value. */
   readonly headers: ReadonlyMap<string, readonly string[]>
   readonly body: string
-  /** The fields of the body; none if it is no JSON. */
+  /** The fields of the body; none if it is not JSON. */
   readonly json: Readonly<Record<string, unknown>>
 }
 
@@ -16,7 +16,7 @@ export interface Wire {
   readonly write: (bytes: string | Uint8Array) => void
   /** Resolves with everything received once it matches. */
   readonly until: (pattern: RegExp) => Promise<string>
-  /** Resolves with everything received once there are so many whole replies, or the other end has closed. */
+  /** Resolves with everything received when there are this many whole replies, or the other end has closed. */
   readonly received: (count: number) => Promise<string>
   /** Resolves with everything received when the other end has closed. */
   readonly closed: () => Promise<string>
@@ -28,7 +28,7 @@ export interface Wire {
   readonly reset: () => void
 }
 
-/** Opens a connection, or uses a given one, such as one after a TLS handshake; each character of a text is one byte. */
+/** Opens a connection, or uses a given one, for example after a TLS handshake; each character of a text is one byte. */
 export async function dial({ url }: { readonly url: string }, given?: Socket): Promise<Wire> {
   const { hostname, port } = new URL(url)
   const socket = given ?? connect(Number(port), hostname)
@@ -85,14 +85,14 @@ export async function send(
   return reply
 }
 
-/** Returns every reply in the text of a connection, interim ones too. */
+/** Returns every reply in the text of a connection, including interim ones. */
 export function repliesIn(text: string): readonly WireReply[] {
   const { replies, rest } = parse(text)
   if (rest !== '') throw new Error(`no reply of HTTP: ${rest}`)
   return replies
 }
 
-/** Returns the replies in the text of a connection so far, and what begins another one. */
+/** Returns the replies in the text of a connection so far, and the beginning of another one. */
 export function parse(text: string) {
   const replies: (WireReply & { readonly isWhole: boolean })[] = []
   for (let rest = text; ; ) {

@@ -41,7 +41,7 @@ const read = (name: string) =>
     return key === 'joiner' ? lines : value
   })
 
-/** A valid declaration, another one at the same path, and what each change of one of them spoils. */
+/** A valid declaration, another one at the same path, and changes of them with their mistakes. */
 const documents: { readonly valid: Action; readonly other: Change } & Readonly<
   Record<'declaration' | 'pair' | 'shape', readonly (readonly [mistake: string, Change])[]>
 > = read('mistakes.json')
@@ -57,7 +57,7 @@ const altered = (base: Action, { request = [], reply = [], legacy, ...rest }: Ch
 const { valid } = documents
 const other = altered(valid, documents.other)
 
-/** The errors of declarations, as an operator reads them. */
+/** The errors of declarations, as an operator sees them. */
 function mistakesOf(actions: readonly Action[], options: Partial<CatalogOptions> = {}): readonly string[] {
   return catalogMistakes(actions, { tables, ...options })
 }
@@ -110,7 +110,7 @@ describe('a callback', () => {
   const context = { settings: SETTINGS, names: NO_NAMES, statuses: eventStatuses }
   const event = { shipment_id: 'S', event: 'shipment.delivered', event_date: 'now' }
   const named = { name: 'parts', summary: '' }
-  /** A codec of several parts, and one that knows no numbers. */
+  /** A codec for several parts, and one that does not accept numbers. */
   const parts = codec(z.record(z.string(), z.string()), {
     ...named,
     decode: (): Record<string, string> => ({}),
@@ -130,7 +130,7 @@ describe('a callback', () => {
         move('Zip', 'pickup.zipcode', zipcode),
         split('Parts', { one: 'a.one', two: 'a.two' }, parts),
         move('Vin', 'vehicles[0].vin', text),
-        // What is no move and no split cannot tell a change.
+        // Only a move or a split can report a change.
         fixed('Fixed', 'x'),
         choose('Choice', 'price', {}, 'y'),
       ]),

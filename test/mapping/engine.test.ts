@@ -1,4 +1,4 @@
-/** Promise: a row translates as its declaration says, and says what it lost or assumed (contract, section 4). */
+/** Promise: a row translates as declared, and reports what it lost or assumed (contract, section 4). */
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** Promise: a row that works both ways keeps what a value means, or says what is lost (contract, section 4). */
+/** Promise: a row that works both ways keeps the meaning of a value, or reports what is lost (contract, section 4). */
 
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
@@ -20,7 +20,7 @@ const RUNS = runs(400, 10_000)
 /** A million runs take minutes. */
 const LAW_MS = 1_800_000
 
-/** The fields of one row, absent ones left out. */
+/** The fields of one row, without absent ones. */
 type Fields = Readonly<Record<string, string>>
 type TwoWays = Extract<Row, { kind: 'move' | 'split' | 'join' }>
 
@@ -31,7 +31,7 @@ const all: readonly Row[] = [
 const isTwoWays = (row: Row): row is TwoWays => 'codec' in row || 'joiner' in row
 const ruleOf = (row: TwoWays) => ('codec' in row ? row.codec : row.joiner).name
 
-/* What texts of one meaning share, by the rule of the row; by default their letters and digits. */
+/* The meaning that texts share, by the rule of the row; by default their letters and digits. */
 
 const lettersAndDigits = (text: string) =>
   text
@@ -68,7 +68,7 @@ const LOSSY = new Set(['zipcode', 'quoteZip', 'phone', 'contactParts', 'money', 
 
 /** Returns the body of a request with these fields; undefined if the row refuses one, or all count as absent. */
 function put(row: TwoWays, fields: Fields): Draft | undefined {
-  // A fallback fills a place that the caller did not send: it is no part of a round trip.
+  // A fallback fills a place that the caller did not send, so it is not part of a round trip.
   const alone = row.kind === 'move' ? { ...row, fallbacks: [] } : row
   const index = indexFields(fieldsOf(row))
   const values = index.names.map((name) => fields[name])
@@ -83,7 +83,7 @@ function get(row: TwoWays, body: Draft): Fields {
   return Object.fromEntries(Object.entries(reply).filter(([, text]) => text.trim() !== ''))
 }
 
-/** Returns a body with the even parts of one and the odd parts of another: the service may hold any. */
+/** Returns a body with the even parts of one and the odd parts of another, because the service may have any combination. */
 function mix(row: TwoWays, one: Draft, other: Draft = one): Draft {
   const mixed: Draft = {}
   for (const [i, place] of placesOf(row).map(placeOf).entries()) {
@@ -105,7 +105,7 @@ const someFields = (row: TwoWays): fc.Arbitrary<Fields> => {
     .map((fields) => ({ ...fields }))
 }
 
-/** Tries the law of a row on fields, beside others whose parts the service may hold; returns whether anything is lost. */
+/** Tries the law of a row on fields, next to others whose parts the service may have; reports whether anything is lost. */
 function losesIn(row: TwoWays, fields: Fields, others: Fields): boolean {
   const body = put(row, fields)
   if (!body) return false
@@ -116,7 +116,7 @@ function losesIn(row: TwoWays, fields: Fields, others: Fields): boolean {
   const meaning = (sent: Fields) => Object.fromEntries(Object.entries(sent).map(([name, text]) => [name, sense(text)]))
   if (LOSSY.has(ruleOf(row))) {
     const isLost = !isDeepStrictEqual(meaning(back), meaning(fields))
-    // A codec that can remark on losses remarks on each.
+    // A codec that can report losses reports each one.
     if (isLost && 'codec' in row && row.codec.remark)
       expect(row.codec.remark(fields[row.v1] ?? '')).toHaveProperty('loss')
     return isLost || !isDeepStrictEqual(mixedAgain, mixed)
@@ -129,7 +129,7 @@ function losesIn(row: TwoWays, fields: Fields, others: Fields): boolean {
   return false
 }
 
-// A codec is tried in many rows; in one of them its loss must show.
+// A codec is tried in many rows, and at least one must show its loss.
 test.each([...Map.groupBy(all.filter(isTwoWays), ruleOf)])(
   '%s keeps what it says',
   (rule, rows) => {

@@ -1,4 +1,4 @@
-/** Promise: each field is accounted for once, and no text of the service does harm (contract, sections 4 and 8). */
+/** Promise: each field is accounted for once, and no text from the service is harmful (contract, sections 4 and 8). */
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ const value = fc.oneof({ weight: 8, arbitrary: written }, fc.constant(null), fc.
 const respelled = (name: string) =>
   fc.constantFrom(name, name.toLowerCase(), name.toUpperCase(), name.replace(/\.$/, ''), name.replace(/\.$/, '_'))
 
-/** Fields of an action in every spelling, some of them twice, and names that it does not know. */
+/** Fields of an action in every spelling, some of them twice, and unknown names. */
 const entriesOf = ({ fields }: CompiledAction): fc.Arbitrary<Entry[]> => {
   const known = fc.constantFrom(...fields.names).chain(respelled)
   const unknown = fc.oneof(fc.constantFrom('__proto__', 'constructor', 'toString', 'Foo', 'PickupPhNo..'), fc.string())
@@ -67,7 +67,7 @@ function bodyOf(said: Readonly<Record<string, unknown>>): Draft {
   for (const [place, value] of Object.entries(said)) {
     const path = parsePlace(place) ?? []
     const holders = path.map((_, depth) => valueAt(body, path.slice(0, depth)))
-    // A part may stand there as a text already.
+    // There may already be a part as text.
     if (holders.every((holder) => holder === undefined || isStructure(holder))) putAt(body, path, value)
   }
   return body

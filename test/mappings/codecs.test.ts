@@ -1,4 +1,4 @@
-/** Promise: values are read and written by the tables of the contract (section 4). */
+/** Promise: values are read and written as in the tables of the contract (section 4). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +44,7 @@ describe('vehicle types', () => {
   })
 })
 
-/** What each codec makes of texts of callers, with its remarks, and of values of the service. */
+/** The results of each codec for callers' texts, with its remarks, and for the service's values. */
 const TABLES: Readonly<Record<string, Readonly<Record<'reads' | 'writes', readonly (readonly unknown[])[]>>>> =
   JSON.parse(readFileSync(join(import.meta.dirname, 'codecs.json'), 'utf8'))
 
@@ -119,7 +119,7 @@ describe('laws', () => {
     })
 
     test('takes linear time on long input', () => {
-      // In quadratic time, one of them would exceed the time-out of the test.
+      // With quadratic time, one of them would exceed the timeout of the test.
       const LENGTH = 200_000
       const PIECES = [' ', '1', 'x', '#', '# ', 'x ', '~', '-', ',', '1,', '1 ', 'x1', '\u00a0', '.']
       const results: unknown[] = []
@@ -142,7 +142,7 @@ describe('laws', () => {
     },
     { requiredKeys: [] },
   )
-  // The laws of reading and updating a shipment say the same of the codecs of its places.
+  // The laws of reading and updating a shipment test the same for the codecs of its places.
   test.each<[string, Codec, fc.Arbitrary<unknown>]>([
     ['quoteZip', quoteZip, fc.stringMatching(/^(\d{5}|\d{5}-\d{4}|[A-Z]\d[A-Z] \d[A-Z]\d)$/)],
     ['money', money, cents],

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { NAUGHTY } from '../calls/naughty-values.ts'
 import { anyCharacter } from '../laws.ts'
 
-/** Texts that one codec or another reads. */
+/** Texts that at least one codec reads. */
 export const READABLE = [
   ...['75201', '2134-1234', '(214) 555-0000', '1-800-FLOWERS', 'TX', 'new york', 'D.C.', '2023', '1FDXE4FN9PDD32477'],
   ...['$1,234.50', '12.345', 'OPEN AUTO', 'enclosed', 'BOX TRUCK', 'Pat Example~2145550000~~~pat@example.com'],
@@ -11,7 +11,7 @@ export const READABLE = [
 const word = fc.string({ unit: fc.constantFrom(...'ABCDEFGHXYZabcxyz ,.-~@ß'), maxLength: 12 })
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 12 })
 
-/** Texts as the engine hands them over, near to what each codec looks for. */
+/** Texts in the engine's form, similar to what the codecs look for. */
 export const anyField: fc.Arbitrary<string> = fc
   .oneof(
     fc.constantFrom(...NAUGHTY.filter((one) => one.length < 1_000)),

@@ -1,4 +1,4 @@
-/** Promise: a change of a shipped table is reviewed (contract, section 4). */
+/** Promise: a change to a shipped table is reviewed (contract, section 4). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,8 +8,8 @@ import { knownStates, stateCodes } from '../../mappings/us-states.ts'
 
 describe('tables', () => {
   /*
-   * A lookup table is data that no rule can prove. It is compared with what was reviewed: `docs/lookups.json`, and for states the
-   * list below. A change of one entry has to be made in both.
+   * A lookup table is data that no rule can prove. It is compared with the reviewed data: `docs/lookups.json`, and for states the list
+   * below. A change to an entry must be made in both.
    */
 
   type Table = Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** Promise: brownouts come when they were announced (contract, section 9). */
+/** Promise: brownouts happen as announced (contract, section 9). */
 
 import { describe, expect, test } from 'vitest'
 import { brownouts } from '../../src/language/config/values.ts'

@@ -1,4 +1,4 @@
-/** Promise: calls of known callers are counted once, and of strangers nothing is kept (contract, section 1). */
+/** Promise: calls of known callers are counted once, and nothing of strangers is kept (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -63,9 +63,9 @@ describe('calls of a known mix', () => {
         ACME,
       )
       await get(gateway, '/createShipment.php', ACME)
-      // Counted apart, because the service has accepted its credential.
+      // Counted separately, because the service has accepted its credential.
       await post(gateway, '/dry-run/createShipment.php', bookingExample, ACME)
-      // None of these is a use of a caller.
+      // None of these counts as use by a caller.
       await quoteOf(gateway, { authorization: basic('acme', 'wrong') })
       await quoteOf(gateway, { authorization: basic('stranger', 'wrong') })
       await get(gateway, '/healthz')
@@ -213,7 +213,7 @@ describe('the recorder', () => {
     expect(ofAcme('unknown')).toHaveLength(101)
     expect(ofAcme('agent')).toHaveLength(21)
     expect(ofAcme('unknown').reduce((all, { count }) => all + count, 0)).toBe(many)
-    // What was taken is not counted again, and makes room for other names.
+    // Counts that were taken are not repeated, and make room for other names.
     expect(taken()).toEqual({ calls: [], names: [] })
     counts.add('acme', call)
     expect(taken().names.map(({ name }) => name)).toContain('curl/8')

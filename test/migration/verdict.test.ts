@@ -1,4 +1,4 @@
-/** Promise: the verdict says when version 1 can be switched off, and why not yet (contract, section 1). */
+/** Promise: the verdict says when version 1 can be switched off, or why it cannot (contract, section 1). */
 
 import { describe, expect, test } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
@@ -105,7 +105,7 @@ describe('verdicts', () => {
 describe('the verdict on all tenants', () => {
   const TODAY = 20_100
 
-  /** Reports on tenants that last called so many days ago, watched for 100 days. */
+  /** Reports on tenants that last called this many days ago, after 100 days of watching. */
   async function reportOn(
     lastCalls: Readonly<Record<string, number>>,
     tenants: readonly string[] = [],

@@ -8,14 +8,14 @@ import { type Trial, tryWorlds } from './laws.ts'
 
 const shown = ({ violations }: Trial) => violations.map((one) => JSON.stringify(one))
 
-/** It takes seconds of one processor; a busy machine has less. */
+/** This takes seconds on a free processor, but longer on a busy machine. */
 const LONG_MS = 600_000
 
 test('every call of every small world means what the laws say', { timeout: LONG_MS }, async () => {
   const trial = await tryWorlds({ openNames, chooseVehicle }, 10, 10)
   expect(shown(trial)).toEqual([])
   expect(trial.cases).toBeGreaterThan(size(18_000, 200_000))
-  // Each row of the table, in each outcome.
+  // Each row of the table with each outcome.
   expect([...trial.seen.keys()].toSorted()).toMatchInlineSnapshot(`
     [
       "a vehicle of one of them: cancel: several",

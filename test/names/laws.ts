@@ -5,13 +5,13 @@ import type { chooseVehicle, Resolution } from '../../src/state/names/resolve.ts
 import { inSample } from '../size.ts'
 import { type Case, cases, expected, type State, type Verdict, type World, worlds, writeWorld } from './world.ts'
 
-/** The room that is tried, as it ships or with a mistake. */
+/** The room under test, as shipped or with a mistake. */
 export interface Room {
   readonly openNames: typeof openNames
   readonly chooseVehicle: typeof chooseVehicle
 }
 
-/** A call that means something else than it should. */
+/** A call with a different meaning than it should have. */
 export interface Violation {
   readonly law: string
   readonly world: string
@@ -20,10 +20,10 @@ export interface Violation {
   readonly actual: Verdict
 }
 
-/** What the trial of all small worlds has shown. */
+/** The result of trying all small worlds. */
 export interface Trial {
   readonly cases: number
-  /** How often each outcome or row of the table was expected. */
+  /** The number of times that each outcome or row of the table was expected. */
   readonly seen: ReadonlyMap<string, number>
   readonly violations: readonly Violation[]
 }
@@ -37,7 +37,7 @@ async function storeOfWorlds(): Promise<Store> {
 
 let stored: Promise<Store> | undefined
 
-/** Tries every call in every small world, or in a sample of them; stops after so many violations. */
+/** Tries every call in every small world, or in a sample of them; stops after `most` violations. */
 export async function tryWorlds(room: Room, most: number, oneIn = 1): Promise<Trial> {
   stored ??= storeOfWorlds()
   const store = await stored
@@ -69,7 +69,7 @@ export async function tryWorlds(room: Room, most: number, oneIn = 1): Promise<Tr
   return { cases: count, seen, violations }
 }
 
-/** Returns the law that a meaning breaks; undefined if it is as it should be. */
+/** Returns the law that a meaning breaks; undefined if it is correct. */
 function lawBroken(should: Verdict, is: Verdict): string | undefined {
   if (should.is === 'shipment' && is.is === 'shipment') {
     if (should.id !== is.id) return `another shipment (${should.row})`
@@ -80,7 +80,7 @@ function lawBroken(should: Verdict, is: Verdict): string | undefined {
   return `${'row' in should ? `${should.row}: ` : ''}${should.is}, not ${is.is}`
 }
 
-/** Law 1: the dry run says the same, up to what only the service can say. */
+/** Law 1: the dry run says the same, except for what only the service knows. */
 function dryRunBroken(dry: Resolution, live: Verdict): string | undefined {
   switch (dry.is) {
     case 'ask':
@@ -97,7 +97,7 @@ function dryRunBroken(dry: Resolution, live: Verdict): string | undefined {
   }
 }
 
-/** Does what the verbs do to find out what a call means. */
+/** Finds out what a call means, as the verbs do. */
 async function meaningOf(
   world: World,
   call: Case,
@@ -124,7 +124,7 @@ async function meaningOf(
   return { is: await verdict(), hasLooked }
 }
 
-/** Looks at the service of a world, and notes what it shows, as calls do. */
+/** Looks at a world's service, and notes what it shows, as calls do. */
 function lookAt(
   { shipments, title: tenant }: World,
   names: Names,
@@ -146,7 +146,7 @@ function lookAt(
       const one = shipments.find(
         ({ id, number, state }) => state !== 'gone' && (id === value.toLowerCase() || number === value),
       )
-      // The service may spell an id in another case than before.
+      // The service may spell an id in a different case than before.
       return one && (await note({ ...shownOf(one.id), id: one.id.toUpperCase() }))
     },
     read: async (id) => {
@@ -157,7 +157,7 @@ function lookAt(
   return { look, looks: () => count }
 }
 
-/** Keeps what is read of a store, which nothing changes; what a call writes is forgotten after it. */
+/** Caches reads of a store that nothing changes; the writes of a call are forgotten after it. */
 function keptReads(store: Store): Store & { readonly forget: () => void } {
   const kept = <T>(read: (tenant: string, key: string) => Promise<T>) => {
     const known = new Map<string, Promise<T>>()

@@ -8,12 +8,12 @@ import { type Case, cases, expected, type Verdict, type World, worlds, writeWorl
 
 const WORLDS = 12
 const CALLS = 24
-/** One of so many calls is in the sample. */
+/** One of this many calls is in the sample. */
 const ONE_IN = 38
-/** A half of all calls disagree in their names; most of the sample do not. */
+/** Half of all calls have names that disagree, but most calls in the sample do not. */
 const DISAGREES_EVERY = 4
 
-/** A sample of the worlds, each with a sample of its calls; every run takes the same ones. */
+/** A sample of the worlds, each with a sample of its calls, the same in every run. */
 const sample = worlds
   .filter((_, nth) => nth % Math.floor(worlds.length / WORLDS) === 0)
   .map((world, turn) => {
@@ -22,7 +22,7 @@ const sample = worlds
     return { world, calls: calls.slice(0, CALLS) }
   })
 
-/** Fills the service with the shipments and quotes of a world; the template is one that the service made. */
+/** Fills the service with a world's shipments and quotes; the template is a shipment that the service made. */
 function fillService(
   { shipments, quotes }: World,
   { sandbox }: { readonly sandbox: Sandbox },
@@ -71,7 +71,7 @@ async function send(
 
 const LEADS_TO = { conflict: 409, unknown: 404, 'in-doubt': 503, several: 409, 'no-such-vehicle': 404 } as const
 
-/** What a call should lead to: its status, what it says, and what it writes where. */
+/** The expected outcome of a call: its status, its message, and what it writes where. */
 function outcomeOf({ shipments, quotes }: World, { use, vin }: Case, verdict: Verdict) {
   if (verdict.is === 'quote')
     return { status: quotes.some(({ id }) => id === verdict.id) ? 200 : 404, written: `PUT /v2/quote/${verdict.id}` }
@@ -153,7 +153,7 @@ test('of dry runs', { timeout: 120_000 }, async () => {
       const refused = json.problems.flatMap(({ code }: { code: string }) => REFUSED_AS[code] ?? [])
       const id = decodeURIComponent(/\/v2\/\w+\/(.*)$/.exec(String(json.request.url))?.[1] ?? '')
       if (refused.length > 0) expect(refused, what).toContain(verdict.is)
-      // Without a look at the service, a name stands for the id; else it is the id that the call means.
+      // Without a look at the service, a name stands for the id; otherwise it is the id that the call means.
       else if (verdict.is === 'shipment' && !id.startsWith('{') && call.use !== 'read')
         expect(id.toLowerCase(), what).toBe(verdict.id)
       else if (verdict.is === 'quote') expect(id.toLowerCase(), what).toBe(verdict.id)

@@ -5,7 +5,7 @@ import { play, storiesIn } from '../bookings/stories.ts'
 import { as, named, openEdge } from '../callers/tenants-gateway.ts'
 import { OWN, startGateway, type TestGatewayOptions } from '../gateway.ts'
 
-/** Tests what names and VINs mean over HTTP, on gateways that keep their stores where it says; callers may be those of a tenant. */
+/** Tests over HTTP what names and VINs mean, on gateways with the given stores; callers may be those of a tenant. */
 export function meaningTests(openStore: () => Promise<Store>, isOfTenant = false): void {
   const open = async (options: TestGatewayOptions) => {
     const env = { V2_SHIPMENT_PATH: '/v2/shipments', ...options.env }

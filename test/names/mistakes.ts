@@ -7,7 +7,7 @@ import type { Room } from './laws.ts'
 
 type File = 'names.ts' | 'resolve.ts'
 
-/** A mistake in the source: a text that is there once in a file, and what stands in its place. */
+/** A mistake in the source: a text that occurs once in a file, and its replacement. */
 type Mistake = readonly [title: string, place: readonly [file: File, text: string, instead: string]]
 
 /** At least one mistake for each law, and one for each row of the table of VINs. */
@@ -17,7 +17,7 @@ export const mistakes: readonly Mistake[] = Object.entries(
 
 const ROOM = join(import.meta.dirname, '../../src/state/names')
 
-/** Runs work with the room as it would be with a mistake. */
+/** Runs work with a room that has a mistake. */
 export async function withMistake<T>(
   [title, [file, text, instead]]: Mistake,
   work: (room: Room) => Promise<T>,

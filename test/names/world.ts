@@ -2,8 +2,8 @@ import type { Store, Vehicle } from '../../src/outside/store/store.ts'
 import type { NameUse, Reference, SentName } from '../../src/state/names/resolve.ts'
 
 /*
- * A small world: two shipments, two quotes, the names that callers and the service gave them, and a booking in doubt. `expected` says
- * what a call means in it, written from the contract ("What a call names"), not from the code.
+ * A small world: two shipments, two quotes, the names that callers and the service gave them, and a booking in doubt. `expected` returns
+ * what a call means in it, by the contract ("What a call names"), not by the code.
  */
 
 export type State = 'live' | 'canceled' | 'gone'
@@ -11,13 +11,13 @@ export type State = 'live' | 'canceled' | 'gone'
 export interface WorldShipment {
   readonly id: string
   readonly number: string
-  /** The VINs of its vehicles at the service, now; empty text for a vehicle without one. */
+  /** The present VINs of its vehicles at the service; empty for a vehicle without one. */
   readonly vins: readonly string[]
   readonly state: State
-  /** The VINs that the store knows from before; undefined for a shipment that the store does not know. */
+  /** The VINs in the store; undefined for a shipment that the store does not know. */
   readonly storedVins: readonly string[] | undefined
   readonly storedState: State
-  /** VINs that it had before the stored ones, with those that replaced them. */
+  /** The VINs that it had before the stored ones, with those that replaced them. */
   readonly formerVins: Readonly<Record<string, string>>
   /** The quote that it was booked from. */
   readonly quote?: string | undefined
@@ -52,13 +52,13 @@ export const VIN = {
 
 export const S1 = '11111111-1111-4111-8111-11111111aaaa'
 export const S2 = '22222222-2222-4222-8222-22222222bbbb'
-/** Known to the service alone. */
+/** Known only to the service. */
 export const S3 = '33333333-3333-4333-8333-33333333cccc'
 export const Q1 = '44444444-4444-4444-8444-44444444dddd'
 export const Q2 = '55555555-5555-4555-8555-55555555eeee'
 const NOBODY = '66666666-6666-4666-8666-66666666ffff'
 
-/** The values of names: each means one, both, another thing, or nothing. */
+/** The values of names: each means one thing, both, something else, or nothing. */
 export const VALUES = {
   ref1: 'REF-1',
   ref2: 'REF-2',
@@ -67,7 +67,7 @@ export const VALUES = {
   number1: 'TL-1',
   id2: S2,
   id1InUpperCase: S1.toUpperCase(),
-  /** The number that the service has given the second shipment since. */
+  /** The number that the service has since given the second shipment. */
   renumbered: 'TL-22',
   unstored: 'TL-3',
   quote1: 'Quote-1',
@@ -89,7 +89,7 @@ const STATES: readonly (readonly [stored: State, now: State])[] = [
   ['live', 'gone'],
 ]
 
-/** Prime to the number of worlds: neighbors differ in more than one trait. */
+/** Coprime to the number of worlds, so that neighbors differ in more than one trait. */
 const STRIDE = 37
 
 /** Every small world. */
@@ -171,7 +171,7 @@ function worldOf(
       ofCaller(VALUES.ref1, S1),
       ofCaller(VALUES.both, S1),
       ofService(VALUES.number1, S1),
-      // The service numbers the second shipment as the caller calls the first.
+      // The service's number of the second shipment is the caller's name of the first.
       ofService(VALUES.ref1, S2),
       quoted(VALUES.quote1, Q1),
       ...(isReused ? [quoted(VALUES.both, Q1)] : []),
@@ -192,7 +192,7 @@ const EPOCH = 1_700_000_000_000
 
 const vehicle = (vin: string): Vehicle => ({ vin, year: '', make: '', model: '' })
 
-/** Writes what the store of a world knows. */
+/** Writes the content of a world's store. */
 export async function writeWorld(
   { shipments, quotes, names, doubts }: World,
   tenant: string,
@@ -258,10 +258,10 @@ type Ending = Pick<Case, 'vin' | 'use' | 'changesVehicle'>
 const ENDINGS: readonly Ending[] = VINS.flatMap((vin) =>
   USES.map(([use, changesVehicle]) => ({ vin, use, changesVehicle })),
 )
-/** How many of the endings a set of one, two, and three values gets in one world; the others take their turn in other worlds. */
+/** The number of endings for a set of one, two, and three values in one world; the others get their turn in other worlds. */
 const ENDINGS_OF = [ENDINGS.length, 3, 1]
 
-/** Yields the calls of a small world: each set of values, in a set of fields and an order that take turns. */
+/** Yields the calls of a small world: each set of values, with alternating sets and orders of fields. */
 export function* cases(turn: number): Generator<Case> {
   let nth = turn
   for (const values of SETS_OF_VALUES) {
@@ -307,7 +307,7 @@ export type Verdict =
 /** Returns what a call means. */
 export function expected(world: World, call: Case): Verdict {
   if (call.kind === 'quote') return expectedQuote(world, call.names)
-  // What the service has last shown of each shipment: reads of this call count.
+  // The last known state of each shipment at the service, including this call's reads.
   const shown = new Map(world.shipments.map((one) => [one.id, one.storedState]))
   const looked = new Set<string>()
   const look = (id: string) => {
@@ -332,7 +332,7 @@ export function expected(world: World, call: Case): Verdict {
       .map(({ id }) => id)
       .concat(world.quotes.map(({ id }) => id))
       .filter((id) => known.every((ids) => ids.includes(id)))
-    // Law 2: what is sent must agree.
+    // Law 2: the sent names must agree.
     if (known.length > 0 && common.length === 0) return { is: 'conflict' }
     if (all.includes('ask')) {
       for (const value of values) {
@@ -357,7 +357,7 @@ export function expected(world: World, call: Case): Verdict {
 }
 
 interface Knowledge {
-  /** The things that the record knows by a value. */
+  /** The things that the store knows by a value. */
   readonly known: readonly string[] | undefined
   /** The shipment that the service shows by it. */
   readonly asked: string | undefined
@@ -391,17 +391,17 @@ function expectedQuote(world: World, names: readonly SentName[]): Verdict {
 
 const isUuid = (value: string) => /^[0-9a-f-]{36}$/i.test(value)
 
-/** Returns the names that a value is: exactly, or in another case if one thing alone is called so. */
+/** Returns the names that equal a value: exactly, or in another case if only one thing has such a name. */
 function namesOf({ names }: World, value: string): readonly WorldName[] {
   const exact = names.filter(({ name }) => name === value)
   if (exact.length > 0) return exact
   return names.filter(({ name }) => name.toLowerCase() === value.toLowerCase())
 }
 
-/** A name used again for a new quote means the newest. */
+/** A name that is used again for a new quote means the newest. */
 const quoteNamed = (world: World, value: string) => namesOf(world, value).findLast(({ kind }) => kind === 'quote')?.id
 
-/** Returns the things that a value is a name of, by the record alone; undefined if it is none, or the name of a quote in doubt. */
+/** Returns the things that have a value as a name in the store; undefined if there is none, or for the name of a quote in doubt. */
 function inStore(world: World, value: string): readonly string[] | undefined {
   const named = namesOf(world, value)
   const own = named.filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller').map(({ id }) => id)
@@ -410,7 +410,7 @@ function inStore(world: World, value: string): readonly string[] | undefined {
   const booked = (of: string | undefined) =>
     world.shipments.filter((one) => of !== undefined && one.quote === of).map(({ id }) => id)
   if (own.length > 0) {
-    // Law 4: the quote's shipment, too, where the quote got the name after the booking.
+    // Law 4: the quote's shipment also counts if the quote got the name after the booking.
     const isNewer = named.findLast(({ givenBy }) => givenBy === 'caller')?.kind === 'quote'
     return isNewer ? [...new Set([...own, ...booked(quote)])] : own
   }

@@ -1,4 +1,4 @@
-/** Promise: every mistake of a configuration is told at once, and ends with 78 (contract, section 11). */
+/** Promise: all mistakes in a configuration are reported together, with exit code 78 (contract, section 11). */
 
 import { generateKeyPairSync } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ interface Settings {
   readonly wrong: readonly (readonly [name: string, message: string, values: readonly string[]])[]
   /** Settings that contradict each other, or do not. */
   readonly combined: [env: NodeJS.ProcessEnv, ...errors: string[]][]
-  /** A blank setting has its default. */
+  /** A blank setting gets its default. */
   readonly valid: readonly (readonly [name: keyof Config, text: string, value: unknown])[]
 }
 const settings: Settings = JSON.parse(readFileSync(join(import.meta.dirname, 'settings.json'), 'utf8'))
@@ -21,7 +21,7 @@ const settings: Settings = JSON.parse(readFileSync(join(import.meta.dirname, 'se
 /** Reads an environment, in which the address of the service is set. */
 const read = (env: NodeJS.ProcessEnv) => readConfig({ V2_BASE_URL: 'https://service.example', ...env })
 
-/** The errors of an environment, a line each. */
+/** The errors of an environment, one line each. */
 function errorsIn(env: NodeJS.ProcessEnv): readonly string[] {
   try {
     read(env)
@@ -32,7 +32,7 @@ function errorsIn(env: NodeJS.ProcessEnv): readonly string[] {
   return []
 }
 
-/** A file that is gone after the test. */
+/** Makes a file that is removed after the test. */
 function fileWith(content: string): string {
   const path = join(folder(), 'file.json')
   writeFileSync(path, content)

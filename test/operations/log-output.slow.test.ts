@@ -18,20 +18,20 @@ import { startSandbox } from '../stand-in/stand-in.ts'
 const LONG_MS = 120_000
 const MEGABYTE = 1024 ** 2
 const KILOBYTE = 1024
-/** The limit of the gateway, and what the pipe and Node's streams hold besides. */
+/** The gateway's limit, plus the buffers of the pipe and Node's streams. */
 const MOST_LOG_BYTES = 9 * MEGABYTE
 /** The lines of all calls are 14 or 24 MB. */
 const CALLS = size(12_000, 20_000)
 const MOST_MEGABYTES = 256
 const CONNECTIONS = 8
-/** A call without a usable credential has a line of about 1,200 bytes: the id that it names is shown escaped. */
+/** A call without a usable credential has a line of about 1,200 bytes, because its id is shown escaped. */
 const REFUSED = {
   method: 'GET',
   path: '/getShipment.php?number=1',
   headers: { authorization: basic('\u0001'.repeat(128), '') },
 } as const
 
-/** Starts a gateway with the memory settings of the image, whose log is read up to the line that it listens. */
+/** Starts a gateway with the memory settings of the image, whose log is read until it says that it listens. */
 async function startStalled() {
   const sandbox = await startSandbox()
   const folder = newFolder('stalled')
@@ -53,7 +53,7 @@ async function startStalled() {
   return {
     child,
     url,
-    /** Reads on, and resolves with the lines until one matches. */
+    /** Continues reading, and resolves with the lines when one matches. */
     readUntil: async (pattern: RegExp) => {
       const lines: string[] = []
       for await (const line of createInterface(stdout)) {
@@ -68,7 +68,7 @@ async function startStalled() {
   }
 }
 
-/** Makes calls that are refused, over a few connections. */
+/** Makes refused calls over a few connections. */
 async function callMany(url: string, count: number): Promise<void> {
   const over = async () => {
     const client = new Client(url)

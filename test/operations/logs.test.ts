@@ -68,7 +68,7 @@ test.each([
   await quote({}, {}, to)
   await quote({ authorization: basic('acme\u001b]0;owned\u0007', 'hush') }, {}, to)
   expect(calls(to).map(({ source }) => source)).toEqual(wanted)
-  // The id is shown as far as it is plain, and no secret.
+  // The plain part of the id is shown, but no secret.
   expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'acme\\u001b]0;owned\\u0007'])
   expect(JSON.stringify(to.lines())).not.toContain('hush')
 })

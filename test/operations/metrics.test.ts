@@ -44,7 +44,7 @@ test('calls, requests to the service and operations of the store add up over cal
       `store_seconds_count{operation="put"} ${4 * times}`,
     ])
       expect(lines).toContain(`transload_${counted}`)
-    // The fields that no mapping knows are not named.
+    // Fields that no mapping knows are not named.
     expect(lines.join('\n')).not.toMatch(/Foo|Bar/)
   }
 })

@@ -9,7 +9,7 @@ import { folder } from '../callers/tenants-gateway.ts'
 import { get, post, startGateway } from '../gateway.ts'
 import modules from './modules.json' with { type: 'json' }
 
-/** A folder with a file; it goes with the test. */
+/** Makes a folder with a file, which is removed after the test. */
 function folderWith(file: string, content: string): string {
   const place = folder()
   writeFileSync(join(place, file), content)

@@ -5,7 +5,7 @@ import { UndiciInstrumentation } from '@opentelemetry/instrumentation-undici'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 
 /*
- * A real SDK of OpenTelemetry with the instrumentation of undici, as operators load it with `node --import`.
+ * A real OpenTelemetry SDK with the instrumentation of undici, as operators load it with `node --import`.
  */
 
 /** Holds every span that has ended. */
@@ -19,7 +19,7 @@ propagation.setGlobalPropagator(new W3CTraceContextPropagator())
 trace.setGlobalTracerProvider(provider)
 instrumentation.enable()
 
-/** Takes the SDK out again, for the other tests of this process. */
+/** Removes the SDK for the other tests of this process. */
 export function unloadSdk(): void {
   instrumentation.disable()
   trace.disable()

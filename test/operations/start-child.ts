@@ -1,4 +1,4 @@
-/** Opens a gateway whose tenants file is gone since it was checked, and closes its store; nothing is left to keep the process alive. */
+/** Opens a gateway whose tenants file has been deleted since it was checked, and closes its store. Nothing keeps the process alive. */
 
 import { loadMappings } from '../../mappings/load.ts'
 import { openGateway } from '../../src/gateway.ts'

@@ -1,4 +1,4 @@
-/** Promise: the tenants file is checked as a whole, and read again without a restart (contract, section 11). */
+/** Promise: the tenants file is checked as a whole, and reloaded without a restart (contract, section 11). */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,11 +26,11 @@ interface Tenants {
   readonly env: Readonly<Record<'ACME_HOOK', string>>
   readonly whole: { readonly v2: object }
   readonly least: object
-  /** Mistakes of the shape; null takes a key away. */
+  /** Mistakes in the shape; null removes a key. */
   readonly misshapen: readonly (readonly [change: { readonly v2?: object }, said: string])[]
-  /** Mistakes that only the gateway finds, in hashes, addresses, networks and the environment. */
+  /** Mistakes in hashes, addresses, networks and the environment, which only the gateway finds. */
   readonly beyond: Tenants['misshapen']
-  /** Mistakes of a whole tenant, the same by another name, and a smaller one of that name. */
+  /** Mistakes in a whole tenant, the same tenant under another name, and a smaller one with that name. */
   readonly shared: readonly string[]
 }
 const { env, whole, least, misshapen, beyond, shared }: Tenants = JSON.parse(
@@ -117,7 +117,7 @@ describe('the file', () => {
     const file = JSON.parse(readFileSync(join(ROOT, 'docs/tenants.schema.json'), 'utf8'))
     const { items } = file.properties.tenants
     expect(items.anyOf).toEqual([{ required: ['credentials'] }, { required: ['networks'] }])
-    // The validator would ignore everything else beside it.
+    // Otherwise the validator would ignore everything beside it.
     delete items.anyOf
     const schema = z.fromJSONSchema(file)
     expect(schema.safeParse({ tenants: [whole, least] }).success).toBe(true)

@@ -1,4 +1,4 @@
-/** Promise: an SDK that `--import` loads traces every process (contract, section 11). */
+/** Promise: an SDK loaded with `--import` traces every process (contract, section 11). */
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Promise: a trace of the caller goes on to the service (contract, section 11). */
+/** Promise: the caller's trace continues to the service (contract, section 11). */
 
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
@@ -15,7 +15,7 @@ import { exporter, unloadSdk } from './sdk.ts'
 describe('with an SDK', () => {
   const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
   const CALLER_SPAN = 'b7ad6b7169203331'
-  /** As some callers spell them. */
+  /** In the spelling of some callers. */
   const TRACE = { TraceParent: `00-${TRACE_ID}-${CALLER_SPAN}-01`, TraceState: 'a=1' }
 
   /** The spans of the gateway; the test's own client is instrumented, too. */
@@ -26,7 +26,7 @@ describe('with an SDK', () => {
   beforeEach(() => exporter.reset())
   afterAll(unloadSdk)
 
-  /** Sends a call as a caller with a trace does: no instrumentation adds to its headers. */
+  /** Sends a call as a caller with a trace does, without instrumentation that adds headers. */
   async function send({ url }: { readonly url: string }, path: string, body?: object): Promise<void> {
     const sent = httpRequest(url + path, { method: body ? 'POST' : 'GET', headers: TRACE })
     const replied = once(sent.end(body && JSON.stringify(body)), 'response')
@@ -80,7 +80,7 @@ describe('with an SDK', () => {
       expect(headers['tracestate']).toBe(TRACE.TraceState)
     }
     expect(new Set(sent.map(({ headers }) => headers['traceparent'])).size).toBe(11)
-    // The instrumentation has made no spans of its own for them.
+    // The instrumentation has made no separate spans for them.
     const others = exporter.getFinishedSpans().filter((span) => !spans().includes(span))
     const addresses = others.map(({ attributes }) => String(attributes['url.full']))
     expect(addresses.filter((url) => url.startsWith(gateway.sandbox.url))).toEqual([])
@@ -105,7 +105,7 @@ describe('without an SDK', () => {
   test('headers that are no trace, or too long, do not go on', async () => {
     const gateway = await startGateway()
     const state = (length: number) => 'x'.repeat(length)
-    /** A version to come may have more behind the flags. */
+    /** A future version may have more after the flags. */
     const later = (length: number) => `${parent}-${state(length)}`
     const cases: readonly (readonly [sent: Record<string, string>, parent?: string, state?: string])[] = [
       [{}],

@@ -4,7 +4,7 @@ import { get, type TestGateway } from '../gateway.ts'
 /** What a browser accepts. */
 export const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-/** Asks the admin listener as a program does. */
+/** Calls the admin listener as a program does. */
 export const ask = ({ adminUrl: url }: TestGateway, path: string, headers: Readonly<Record<string, string>> = {}) =>
   get({ url }, path, headers)
 
@@ -12,10 +12,10 @@ export const ask = ({ adminUrl: url }: TestGateway, path: string, headers: Reado
 export const pageOf = async (gateway: TestGateway, path: string): Promise<string> =>
   (await ask(gateway, path, HTML)).text
 
-/** Returns the content of the first element of a page that a pattern finds. */
+/** Returns the content of the first element on a page that a pattern matches. */
 export const partOf = (page: string, pattern: RegExp): string => pattern.exec(page)?.[1] ?? ''
 
-/** Checks that a page has all of these words. */
+/** Checks that a page contains all of these words. */
 export const expectWords = (page: string, ...words: readonly string[]): void =>
   expect(words.filter((one) => !page.includes(one))).toEqual([])
 

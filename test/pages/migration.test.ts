@@ -10,13 +10,13 @@ import { get, OWN, startGateway } from '../gateway.ts'
 import { ask, CSP, expectWords, HTML, pageOf, partOf } from './browser.ts'
 import { fillCounts, fillTenants } from './sample-counts.ts'
 
-/** What the pages of a gateway with 70 days of counts say, to a program and to a browser. */
+/** The pages of a gateway with 70 days of counts, as a program and a browser see them. */
 interface PageCase {
   readonly path: string
   /** @default 200 */
   readonly status?: number
   readonly json?: object
-  /** Parts of objects that the JSON has somewhere. */
+  /** Parts of objects somewhere in the JSON. */
   readonly items?: readonly object[]
   readonly words?: readonly string[]
   readonly without?: readonly string[]
@@ -107,7 +107,7 @@ test('what blocks a tenant comes first, with the field that an unknown one may s
   const [before = '', after = ''] = (await pageOf(gateway, '/migration/acme')).split('<h2>Details</h2>')
   expectWords(before, 'Did you mean PickupZip?', 'version 2 does not record the agent')
   expect(after.match(/<details><summary>[^<]+<\/summary>/g)?.length).toBeGreaterThan(4)
-  // One count everywhere.
+  // The count is the same everywhere.
   const listed = partOf(await pageOf(gateway, '/migration'), /<bdi>acme<\/bdi>.*?<td [^>]*class="number">(\d+)<\/td>/s)
   expect(before).toContain(`<h2>Blocks migration (${listed})</h2>`)
   const kit = (await ask(gateway, '/migration/acme?kit')).text

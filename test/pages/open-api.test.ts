@@ -74,7 +74,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  // The last, because it takes long: the gateway would close the connections of the others.
+  // This must be last, because it takes so long that the gateway would close the connections of the others.
   test('is OpenAPI 3.1, and the validator would notice if it were not', async () => {
     const document = await readDocument()
     const validate = (one: object) => new Validator().validate({ ...structuredClone(one) })

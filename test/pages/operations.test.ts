@@ -1,4 +1,4 @@
-/** Promise: the admin listener shows first what waits for an operator, and how to resolve it (contract, section 11). */
+/** Promise: the admin listener first shows what waits for an operator, and how to resolve it (contract, section 11). */
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -14,7 +14,7 @@ import { fillTenants, HOSTILE } from './sample-counts.ts'
 const HEADLINE = /<h1>(.*)<\/h1>/
 const headlineOf = async (gateway: TestGateway) => partOf(await pageOf(gateway, '/'), HEADLINE)
 
-/** A gateway with a booking, and one of unknown outcome. */
+/** A gateway with a booking, and one with an unknown outcome. */
 async function withBookings(ReferenceNumber: string, env: Readonly<Record<string, string>> = {}) {
   const gateway = await startGateway({ env })
   await book(gateway)
@@ -27,7 +27,7 @@ const EVENT = { tenant: 'acme', shipment: 'S-1', event: 'shipment.delivered', da
 const takeEvent = (store: Store, payload = '{}') =>
   store.takeEvent({ ...EVENT, digest: payload, payload, deliver: true })
 
-/** Stores an event, and parks it for the reason. */
+/** Stores an event, and parks it for a reason. */
 async function park(store: Store, outcome: string): Promise<string> {
   const { id } = await takeEvent(store, '{"event":"shipment.delivered"}')
   const [leased] = await store.leaseEvents('acme', 1, 60_000)
@@ -44,7 +44,7 @@ test('the home tells what was called, who was at fault, and what waits for someb
     ...{ mode: 'client', environment: 'local', service: gateway.sandbox.url },
     store: { engine: 'memory', ready: true },
     circuits: [{ open: false }],
-    // The test's proof of the credential asks for a shipment that there is none of.
+    // The test's proof of the credential asks for a shipment that does not exist.
     lastHour: { calls: 4, errors: { callers: 2, gateway: 0, service: 1 }, underWay: 0 },
     unknownBookings: { count: 1, oldest: expect.stringMatching(/Z$/) },
     events: { waiting: { count: 0 }, parked: { count: 0 } },
@@ -134,7 +134,7 @@ test('a booking of unknown outcome is a case with its history, and all that it t
   expect(text).toMatch(/<title>ACM-9001&#39;; rm · outcome unknown · \d+ s – Transload<\/title>/)
   expectWords(
     text,
-    // What the caller has, to the letter.
+    // Exactly the text that the caller has.
     ...[answer.json.Message, answer.headers.get('x-request-id') ?? expect.fail('no id')],
     route,
     'Accepted for sending.',

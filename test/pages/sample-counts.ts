@@ -6,11 +6,11 @@ import type { Use } from '../../src/runtime/call.ts'
 
 type SampleName = Pick<NameCount, 'tenant' | 'kind' | 'name'> & Partial<NameCount>
 
-/** What tells the tenant acme apart. */
+/** The data of the tenant acme. */
 const sample: { readonly names: readonly SampleName[]; readonly callsOfToday: readonly Omit<CallCount, 'day'>[] } =
   JSON.parse(readFileSync(join(import.meta.dirname, 'sample-counts.json'), 'utf8'))
 
-/** A name that is an attack where it is taken for more than text. */
+/** A name that is an attack if it is not treated as plain text. */
 export const HOSTILE = `<img src=x onerror=alert(1)>"'&\u001b[31m\u202e=HYPERLINK("x")|\``
 
 /** Tenants with different stories, by the end of `today`, a day since 1970. */
@@ -55,7 +55,7 @@ export async function fillCounts(store: Store): Promise<void> {
   await store.addCounts({ instance: 'sample', no: 1, days, calls, names: [...names.values()] })
 }
 
-/** Fills a store with tenants that called today; every third one's calls end otherwise. */
+/** Fills a store with tenants that called today; the calls of every third one end differently. */
 export async function fillTenants(store: Store, many: number, outcome = 'service-failed'): Promise<void> {
   const day = Math.floor(store.now() / DAY_MS)
   const at = day * DAY_MS

@@ -1,4 +1,4 @@
-/** Promise: what a visitor pastes is explained as by the dry run, and kept nowhere (contract, section 8). */
+/** Promise: pasted text is explained as by the dry run, and kept nowhere (contract, section 8). */
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ const decoded = (html: string) =>
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&')
 
-/** The version-2 body that a page shows, without its numbers. */
+/** Returns the version-2 body on a page, without the line numbers. */
 function bodyIn(page: string): unknown {
   const json = partOf(page, /<pre class="json[^>]*>(\{.*?)<\/pre>/s)
   return json === '' ? undefined : JSON.parse(decoded(json.replace(/<a [^>]*>\d+<\/a>|<[^>]*>/g, '')))
@@ -159,7 +159,7 @@ test('rows stand in the order of what needs attention, each field once, and its 
   expect(kinds).toEqual(['problem', 'problem', 'unknown', 'lost', 'assumed', '', '', ''])
   expect(account.match(/four digits/g)).toHaveLength(1)
   expect(rows).toContain('Did you mean <code>PickupCity</code>?')
-  // A rule stands in words where it changed a value, and nowhere else.
+  // A rule is described where it changed a value, and nowhere else.
   expect(rows).toMatch(/\(214\) 555-0000.*?customer\.phone = 2145550000.*?A phone number as digits\./s)
   expect(rows).toMatch(/customer\.customer_name = Pat Example<\/bdi><\/code><\/div><\/td><td[^>]*><div><\/div>/)
   expect(account).not.toMatch(/zipcode<\/|`|null/)
@@ -181,7 +181,7 @@ test('the way back shows what the version-1 caller gets, with its own number', a
   const back = { body, replyTo: 'quote.get' }
   const { text } = await send(gateway, { ...back, reply: '{"shipment_id":"s-1","price":12.5}' })
   expect(decoded(text)).toMatch(/"Cost": "12\.50",\n\s*"ShipmentNumber": "R-7"/)
-  // A quote without an id is answered only to a caller that has a number for it.
+  // A quote without an id is returned only to a caller that has a number for it.
   const unnamed = { ...back, reply: '{"price":12.5}' }
   expect(decoded((await send(gateway, unnamed)).text)).toContain('"Cost": "12.50"')
   const nameless = { ...unnamed, body: body.replace('"ShipmentNumber":"R-7",', '') }
@@ -190,7 +190,7 @@ test('the way back shows what the version-1 caller gets, with its own number', a
   const lacking = (await send(gateway, { ...back, reply: '{}' })).text
   expect(lacking).toContain('is missing from the reply')
   expect(lacking).not.toContain('Cost')
-  // A refused call has no reply, but the one that was written is not lost.
+  // A refused call has no reply, but the entered one is not lost.
   const refused = await send(gateway, { ...back, body: '{"ActionName":"Get Rate"}', reply: '{"price":77}' })
   expect(decoded(refused.text)).toContain('<input type="hidden" name="reply" value="{"price":77}">')
 })
@@ -227,12 +227,12 @@ test('the reference has every field and error', async () => {
   const reference = (await get(gateway, '/reference', HTML)).text
   for (const { fields, action } of actions.values())
     expectWords(reference, ...fields.names.map((field) => `<code>${field}</code>`), `href="/?example=${action.name}"`)
-  // Each value table, an operator's phrase too, and each mark of an assumption leads to its row.
+  // Each value table, including an operator's phrase, and each mark of an assumption leads to its row.
   expectWords(reference, 'ALABAMA', 'OPEN AUTO', 'CREW CAB', 'SPACE SHIP')
   const anchors = [...reference.matchAll(/href="#([\w.-]+)"/g)].map(([, id]) => id)
   expect(anchors).toEqual(expect.arrayContaining(['values-state', 'shipment.create', 'errors']))
   expectWords(reference, ...anchors.map((id) => `id="${id}"`))
-  // Each error is told once, for callers: its row has an anchor, and so has its code.
+  // Each error is described once, for callers; its row and its code have anchors.
   for (const name of [...Object.keys(messages), ...Object.keys(errorTable)]) {
     const count = reference.split(` id="${anchorOf(name)}"`).length - 1
     expect(count, name).toBe(/^path-unknown\/(admin|booking|stored-event|tenant)$/.test(name) ? 0 : 1)

@@ -1,4 +1,4 @@
-/** Promise: what is old and unused is forgotten, and nothing else (contract, section 7). */
+/** Promise: old unused data are forgotten, and nothing else (contract, section 7). */
 
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -17,13 +17,13 @@ const approve = (gateway: TestGateway, ShipmentNumber: string) =>
 
 const metricsOf = async ({ adminUrl }: TestGateway) => (await fetch(`${adminUrl}/metrics`)).text()
 
-/** Returns how often a gateway has called its store with an operation. */
+/** Returns how often a gateway has called an operation of its store. */
 async function timesOf(gateway: TestGateway, operation: string): Promise<number> {
   const counted = new RegExp(`^transload_store_seconds_count\\{operation="${operation}"\\} (\\d+)$`, 'm')
   return Number(counted.exec(await metricsOf(gateway))?.[1] ?? 0)
 }
 
-/** Lets days pass on the clock of a gateway, and the calendar of its store turn. */
+/** Lets days pass on a gateway's clock and in its store's calendar. */
 async function pass({ store }: TestGateway, clock: { at: number }, days: number): Promise<void> {
   for (let day = 0; day < days; day += 1) {
     clock.at += DAY_MS
@@ -70,7 +70,7 @@ test('the metrics leave out the size of a store that is down', async () => {
   expect(await metricsOf(gateway)).toMatch(/^# TYPE transload_store_bytes gauge\n(?!transload_store_bytes)/m)
 })
 
-/** Waits until old rows were looked for a few times more. */
+/** Waits until the gateway has searched for old rows a few more times. */
 async function lookedOften(gateway: TestGateway): Promise<void> {
   const looks = () => timesOf(gateway, 'turn-day')
   const before = await looks()

@@ -39,7 +39,7 @@ test.each<[field: string, one: unknown, other: unknown, expected: string | undef
   ['Message', '', 'Shipment 1 is new.', 'differs'],
   ['Unheard', '1', '1', 'equal'],
   ['Unheard', '1', '2', 'differs'],
-  // What the native answers disagree on is noise.
+  // Differences between the native answers are noise.
   ['Cost', '10.00', '11.00', 'noise', '12.00'],
   ['Cost', '10.00', '10.00', 'noise', '12.00'],
   ['Cost', '10.00', '10.00', 'equal', '10'],

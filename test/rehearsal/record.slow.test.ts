@@ -61,11 +61,11 @@ test('calls are recorded in the same shape, without a value of their callers, an
   const masked = await recorded(cwd, {})
   expect(statSync(join(cwd, 'calls.ndjson')).mode & 0o777).toBe(0o600)
   const canaries =
-    // Masked digits are random: a canary of few of them would appear by chance.
+    // Masked digits are random, so a canary with only a few of them could appear by chance.
     /kanari|Pat Example|example\.com|2145550|555-0[01]0|WTS2025|1FDXE|Robin|Sample St|\b(10314|33166)\b|Test Dr|stranger/i
   expect(plain).toMatch(canaries)
   expect(masked.replaceAll('"client":"demo"', '')).not.toMatch(canaries)
-  // The rest of a long value means nothing.
+  // The rest of a long value has no meaning.
   expect(masked.length).toBeLessThan(plain.length - 2_000)
   const rehearsed = async (text: string) => {
     const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
@@ -89,7 +89,7 @@ test('none is recorded without a file; a file from before is kept beside the new
   const first = readFileSync(join(cwd, 'other.ndjson'), 'utf8')
   await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
   expect(readFileSync(join(cwd, 'other.ndjson.1'), 'utf8')).toBe(first)
-  // Each file has a key of its own.
+  // Each file has its own key.
   expect(readFileSync(join(cwd, 'other.ndjson'), 'utf8').split('\n')[0]?.slice(100)).not.toBe(
     first.split('\n')[0]?.slice(100),
   )

@@ -1,4 +1,4 @@
-/** Promise: a rehearsal tells what would become of recorded calls, and shows no values (contract, section 8). */
+/** Promise: a rehearsal shows how recorded calls would fare, without their values (contract, section 8). */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -33,7 +33,7 @@ function write(place: string, files: Files): void {
   }
 }
 
-/** Rehearses files that are given by name, and returns the report. */
+/** Rehearses files that are passed by name, and returns the report. */
 async function report(files: Files, words: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
   const place = folder()
   write(place, files)
@@ -41,7 +41,7 @@ async function report(files: Files, words: readonly string[] = [], env: NodeJS.P
   return { code, err, place, found: JSON.parse(out) as Report }
 }
 
-/** Changes of a quote, of a booking that follows one, or a line; and what that shows as in the report. */
+/** Changes to a quote or to a booking that follows one, or a line, with the result in the report. */
 type Defect = { readonly [key in 'quote' | 'booking' | 'line' | 'more']?: object } & {
   readonly [key in 'path' | 'problem' | 'unknown' | 'vehicle' | 'action' | 'differs']?: string
 }
@@ -67,7 +67,7 @@ function linesOf({ quote: changes, booking, line: whole, more, path }: Defect, n
 }
 
 test('each seeded defect is found with its exact count, and nothing else', async () => {
-  // The nth of them occurs n times, among calls that have none.
+  // The nth defect occurs n times, among calls without defects.
   const good = Array.from({ length: 1_000 }, (_, i) => linesOf(i % 2 ? { booking: {} } : { quote: {} }, `G-${i}`))
   const bad = DEFECTS.flatMap((one, n) => Array.from({ length: n + 1 }, (_, i) => linesOf(one, `D-${n}-${i}`)))
   const recording = [...good, ...bad].flat().map(line).join('')
@@ -135,7 +135,7 @@ test('damaged, truncated and hostile files end in a clear line and a right count
     'cut.har': `{"log":{"_":"${'x'.repeat(2e7)}","entries":[{"request":{"url":"/getShipment.php?id=1"}},{"requ`,
     'mixed.ndjson': `${line(quote())}{"path":\nnonsense\n[]\n{}\n${line({ path: 5 })}${line(quote())}${'{"a":'.repeat(100_000)}\n`,
   })
-  // Only its progress may stand there, on a slow machine.
+  // On a slow machine, only progress may be shown there.
   expect([err.replace(/^.* lines rehearsed .*\n/gm, ''), code]).toEqual(['', 1])
   expect(found.files.map(({ name, fault }) => `${name}: ${fault ?? ''}`)).toMatchInlineSnapshot(`
     [
@@ -227,7 +227,7 @@ test('a kept booking of an earlier quote says what a case lacks, and has only it
 
 test('the cases of the project are cases of "mapping test", too', async () => {
   const place = folder()
-  // The others need a gateway: they remember, or the service says more than one reply.
+  // The others need a gateway, because they need memory or more than one reply of the service.
   const needsMore = /"(earlier|current|notes|remembered|says|status)":/
   const files = caseFiles().filter(({ text }) => !needsMore.test(text))
   expect(files.length).toBeGreaterThan(50)
@@ -253,7 +253,7 @@ test('no output has a value of a caller, unless it is asked for', async () => {
     expect(text).not.toMatch(CANARIES)
   }
   expect(page).toMatch(/<h2>Refusals<.*<h2>Outcomes by caller<.*<rect fill="var\(--bad\)".*<h2>Losses/s)
-  // A masked value is no configuration: the values are in a file of their own.
+  // A masked value is not a configuration, so the values are in a separate file.
   expect(out + page).not.toMatch(/LEGACY_BASE_PATHS=|actions&quot;: ?\{|"actions": ?\{|values below/)
   expect(page).toContain('(--lookups FILE writes them there for you to edit)')
   expect(page).not.toMatch(/<script|https?:/)
