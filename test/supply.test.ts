@@ -19,10 +19,10 @@ interface LockedPackage {
 }
 const locked = (read('package-lock.json') as { readonly packages: Readonly<Record<string, LockedPackage>> }).packages
 
-/** The packages that the gateway is installed with; npm leaves out optional ones that do not fit the machine. */
+/** The packages that are installed with the gateway; npm leaves out optional ones that do not fit the machine. */
 const production = Object.entries(locked).filter(([path, { dev }]) => path !== '' && !dev)
 
-/** Licenses that ask for nothing but their own text. */
+/** Licenses that require nothing but their own text. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
 test('every package that the gateway is installed with has a license of the list', () => {
@@ -37,7 +37,7 @@ test('every package that the gateway is installed with has a license of the list
 
 test('the documents say how many packages that is', () => {
   const told = /\*\*Installation\*\*: (\d+) packages/.exec(readFileSync(join(ROOT, 'docs/operations.md'), 'utf8'))?.[1]
-  // With the gateway's own.
+  // Including the gateway's own.
   expect(Number(told)).toBe(production.length + 1)
 })
 
@@ -74,7 +74,7 @@ test('docker-bake.json builds both architectures of the version and the base ima
   expect(variable['VERSION']?.default).toBe(own.version)
   expect(dockerfile).toContain(`ARG NODE_IMAGE=${variable['NODE_IMAGE']?.default}\n`)
   expect(variable['NODE_IMAGE']?.default).toBe(`node:${own.devDependencies['node']}-slim`)
-  // Every argument is one of the Dockerfile, or BuildKit's own, and every variable that is used has a default.
+  // Every argument belongs to the Dockerfile or BuildKit, and every used variable has a default.
   const { SOURCE_DATE_EPOCH: _, ...args } = image.args
   expect(Object.keys(args).filter((name) => !new RegExp(`^ARG ${name}\\b`, 'm').test(dockerfile))).toEqual([])
   const used = [...JSON.stringify(target).matchAll(/\$\{(\w+)\}/g)].map(([, name = '']) => name)

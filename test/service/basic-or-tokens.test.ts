@@ -1,4 +1,6 @@
-/** Promise: where calls are many or large, the gateway also finds out how the service authenticates, and sends none twice (contract, section 5). */
+/**
+ * Promise: even with many or large calls, the gateway finds out how the service authenticates, and sends none twice (contract, section 5).
+ */
 
 import { expect, test } from 'vitest'
 import { as, atOnce, CALLS, counted, named, openEdge } from '../callers/tenants-gateway.ts'
@@ -44,7 +46,7 @@ test('the day of the switch costs no call, and no booking is made twice', async 
   expect(new Set(schemes)).toEqual(new Set(['Basic', 'Bearer']))
 })
 
-/** A service that takes one scheme alone, and may have a token endpoint all the same; and a way to send it a stream. */
+/** A service that accepts only one scheme, but may still have a token endpoint; and a way to send it a stream. */
 async function serviceWith(settings: { auth: 'Basic' | 'Bearer'; readonly hasTokens: boolean }) {
   const seen: string[] = []
   const service = await openService(async (incoming, outgoing) => {

@@ -30,7 +30,7 @@ export const update = (gateway: At, named: object = { ReferenceNumber: REFERENCE
 
 export const cancel = (gateway: At) => post(gateway, '/deleteShipment.php', { ReferenceNumber: REFERENCE })
 
-/** Opens a gateway before a service that answers each request, once it is read, in a way of its own. */
+/** Opens a gateway before a service that reads each request and answers it in its own way. */
 export async function answering(
   answer: (outgoing: ServerResponse, incoming: IncomingMessage) => void,
   options: TestGatewayOptions = {},

@@ -1,4 +1,4 @@
-/** Promise: a service that keeps failing is left alone, and used again when it is well (contract, section 9). */
+/** Promise: a service that keeps failing is left alone, and used again when it has recovered (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { clocks } from '../callers/tenants-gateway.ts'
@@ -6,11 +6,11 @@ import { OWN, startGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import { book, quote } from './calls.ts'
 
-/** So many calls, half of which fail, open it. */
+/** This many calls, half of which fail, open the circuit. */
 const LEAST_CALLS = 20
 /** An open circuit lets one probe through after this time. */
 const OPEN_MS = 5_000
-/** An answer after which no call waits so long that it is tried again. */
+/** An answer that asks for a longer wait than any retry makes. */
 const answers = (status: number): Fault => ({ kind: 'status', status, headers: { 'retry-after': '60' } })
 const FAILURE = answers(502)
 

@@ -11,9 +11,9 @@ import { size } from '../size.ts'
 import { answering, book, ID, quote, read, update } from './calls.ts'
 
 const CALLS = size(75, 1_000)
-/** Updates of one shipment are made one after the other, and each lost connection costs a pause. */
+/** Updates of one shipment are sent one after the other, and each lost connection costs a pause. */
 const LONG_MS = 300_000
-/** Every so many requests on kept connections, the service closes the connection instead of answering. */
+/** After this many requests on kept connections, the service closes the connection instead of answering. */
 const CLOSES_EVERY = 12
 const NAMED = { shipment_id: ID }
 

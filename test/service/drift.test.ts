@@ -1,4 +1,7 @@
-/** Promise: what the service says as documented is no news; what is new is passed on, and a new field is told once (contract, section 4). */
+/**
+ * Promise: documented replies of the service cause no report; new values are passed on, and a new field is reported once (contract, section
+ * 4).
+ */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +19,7 @@ async function open(...bodies: readonly object[]): Promise<TestGateway> {
   return gateway
 }
 
-/** What the log tells of differences, and their number in the metrics. */
+/** The differences in the log, and their number in the metrics. */
 async function toldBy({ lines, adminUrl }: TestGateway) {
   const told = lines().flatMap(({ drift }) => (drift ? [Object(drift).path] : []))
   const { text } = await get({ url: adminUrl }, '/metrics')

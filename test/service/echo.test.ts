@@ -1,4 +1,4 @@
-/** Promise: a service that repeats the credential does not leak it, in parts or whole (contract, section 5). */
+/** Promise: a service that repeats the credential does not leak it, in part or whole (contract, section 5). */
 
 import { expect, test } from 'vitest'
 import { as, atService, named, openEdge } from '../callers/tenants-gateway.ts'
@@ -9,8 +9,8 @@ const TOKEN = 'tok/SECRET+1'
 const OWN_BASIC = basic(OWN.V2_CLIENT_ID, OWN.V2_CLIENT_SECRET)
 
 /**
- * Opens a service that gives one token, and answers other requests with the status in the path, in a header and, however it is
- * written, across two parts of a body with their credential.
+ * Opens a service that issues one token, and answers other requests with the status in the path. It repeats their credential in a header
+ * and, in any spelling, across two parts of a body.
  */
 async function openEcho() {
   const { url } = await openService((incoming, outgoing) => {

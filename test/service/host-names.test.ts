@@ -16,17 +16,17 @@ const FRESH_MS = 5_000
 const USABLE_MS = 30_000
 
 type LookupCallback = (error: Error | null, addresses: LookupAddress[]) => void
-/** The questions to the system that wait for an answer. */
+/** The lookups that wait for an answer. */
 let questions: LookupCallback[]
-/** Answers each question at once; undefined: they wait. */
+/** Answers each lookup at once; if undefined, they wait. */
 let always: ((done: LookupCallback) => void) | undefined
 
 const found = (address: string) => (done: LookupCallback) =>
   done(null, [{ address, family: address.includes(':') ? 6 : 4 }])
 const failed = (code: string) => (done: LookupCallback) => done(Object.assign(new Error(code), { code }), [])
-/** Answers the question that waits. */
+/** Answers the waiting lookup. */
 const answer = (say: (done: LookupCallback) => void) => questions.splice(0).forEach(say)
-/** Answers all questions, those to come as well. */
+/** Answers all lookups, including later ones. */
 function answerAll(say: (done: LookupCallback) => void): void {
   always = say
   answer(say)
@@ -42,7 +42,7 @@ beforeEach(() => {
     else if (always) setImmediate(always, asked[2])
     else questions.push(asked[2])
   }
-  // Its other forms are not used.
+  // The other signatures of `lookup` are not used.
   const resolver = vi.spyOn(dns, 'lookup').mockImplementation(ask as unknown as typeof dns.lookup)
   syncBuiltinESMExports()
   onTestFinished(() => {
@@ -51,7 +51,7 @@ beforeEach(() => {
   })
 })
 
-/** Opens a service at an address that answers with it as its number; returns its port, a free one if none is given. */
+/** Opens a service that answers with its address as the number; returns its port, a free one if none is given. */
 async function openAt(address: string, port = 0): Promise<number> {
   const server = createServer((incoming, outgoing) => {
     incoming.resume().once('end', () => outgoing.end(JSON.stringify({ id: address })))
@@ -65,12 +65,12 @@ async function openAt(address: string, port = 0): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** Opens a gateway before a service with a name, and a way to make bookings that tells which address answered. */
+/** Opens a gateway before a service with a name, and a way to make bookings that returns the address that answered. */
 async function start(env: Readonly<Record<string, string>> = {}) {
   const port = await openAt(OLD)
   const gateway = await startGateway({ env: { ...OWN, ...env }, serviceUrl: `http://${NAME}:${port}` })
   let bookings = 0
-  /** Makes a booking, over a connection of its own. */
+  /** Makes a booking over a separate connection. */
   const booked = async () => {
     bookings += 1
     const { status, json, headers } = await book(gateway, `R-${bookings}`)
@@ -90,7 +90,7 @@ test('one question is asked for many connections, and none for those of the next
   pass(FRESH_MS / 2)
   expect([(await booked()).by, questions.length]).toEqual([OLD, 0])
 
-  // An old address is used while it is asked for again, but not for long.
+  // An old address is used while it is refreshed, but not for long.
   pass(FRESH_MS)
   expect([(await booked()).by, questions.length]).toEqual([OLD, 1])
   answer(found(OTHER_LOOPBACK))

@@ -18,7 +18,7 @@ test('the credential is hidden wherever the parts of a body end, and all other b
       const whole = pieces.flat().join('')
       const hidden = whole.replaceAll(CREDENTIAL, '*'.repeat(CREDENTIAL.length))
       expect(Buffer.concat(shown).toString('latin1')).toBe(hidden)
-      // The parts belong to the connection.
+      // The parts belong to the connection and must not change.
       expect(Buffer.concat(parts).toString('latin1')).toBe(whole)
     }),
   )

@@ -1,4 +1,4 @@
-/** Promise: replies that are slow, late, compressed or odd are answered as what they are (contract, section 9). */
+/** Promise: slow, late, compressed or odd replies are handled correctly (contract, section 9). */
 
 import type { ServerResponse } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'

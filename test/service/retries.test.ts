@@ -1,4 +1,4 @@
-/** Promise: only what may be repeated is tried again, and not too often (contract, section 9). */
+/** Promise: only requests that may be repeated are retried, and not too often (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { atOnce, clocks, statuses } from '../callers/tenants-gateway.ts'
@@ -24,7 +24,7 @@ test.each([
   const gateway = await startGateway()
   await quote(gateway)
   await book(gateway)
-  // An approval of a quote that is booked already would not be sent.
+  // An approval of a quote that is already booked would not be sent.
   if (make === approve) await cancel(gateway)
   const before = gateway.sandbox.requests.length
   gateway.sandbox.fail({ ...BUSY, on: { method } })
@@ -87,13 +87,13 @@ test('ten seconds have ten retries', async () => {
   const { pass } = clocks()
   const gateway = await startGateway()
   const { sandbox } = gateway
-  /** Returns how many requests so many quotes make. */
+  /** Returns how many requests this many quotes cause. */
   const sent = async (count: number) => {
     sandbox.requests.length = 0
     await atOnce(count, (i) => quote(gateway, `N-${i}`))
     return sandbox.requests.length
   }
-  // The calls of another time do not count, nor do its retries.
+  // Earlier calls and their retries do not count.
   expect(await sent(100)).toBe(100)
   for (let window = 0; window < 2; window += 1) {
     pass(11_000)

@@ -1,4 +1,4 @@
-/** Promise: calls at the same time find one spelling, and requests are counted in one (contract, section 3). */
+/** Promise: concurrent calls find one spelling, and requests are counted in one (contract, section 3). */
 
 import { expect, test } from 'vitest'
 import { atOnce } from '../callers/tenants-gateway.ts'

@@ -13,7 +13,7 @@ import { book, quote } from './calls.ts'
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
 const TRUSTED = { ...OWN, V2_CA_FILE: file('authority.pem') }
 
-/** A service behind TLS that says yes to everything, and the paths that were called. */
+/** A service with TLS that accepts everything, and the paths that were called. */
 async function openTlsService() {
   const paths: (string | undefined)[] = []
   const keys = { cert: readFileSync(file('server.pem')), key: readFileSync(file('server.key')) }
@@ -58,7 +58,7 @@ test.each([
   expect(refused.json).toEqual({ Message: expect.stringMatching(/nothing was sent/), TransportationBooked: 'No' })
   expect([...service.paths, ...sandbox.requests]).toEqual([])
 
-  // The claim is free: once the certificate is right, the booking is made.
+  // The claim is free, so the booking is made when the certificate is correct.
   const mended = await startGateway({ env: TRUSTED, serviceUrl: service.url, store })
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.paths).toEqual(['/v2/shipments'])

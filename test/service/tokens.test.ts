@@ -52,7 +52,7 @@ test.each([
       pass(due)
       gateway.sandbox.fail({ kind: 'delay', on: AT_TOKEN, ms: 150 })
       const renewal = gateway.sandbox.next(({ path }) => path === AT_TOKEN.path)
-      // The renewal takes its time; this call has gone out with the old token long before.
+      // The renewal is slow; this call was sent long before with the old token.
       expect(await quoted(gateway)).toBe(200)
       expect(gateway.sandbox.requests.findLast(({ path }) => path === '/v2/quote')?.headers.authorization).toBe(old)
       await renewal
@@ -74,7 +74,7 @@ test('a token is used until it expires, even while the token endpoint is down', 
   pass(3_000_000)
   for (let i = 0; i < 5; i += 1) expect(await quoted(gateway)).toBe(200)
   await gateway.sandbox.idle()
-  // A renewal that failed is left alone for a while.
+  // A failed renewal is not repeated for a while.
   expect(exchanges(gateway)).toHaveLength(2)
   pass(10_000)
   expect(await quoted(gateway)).toBe(200)
@@ -88,7 +88,7 @@ test('a token that was replaced meanwhile is not dropped with the one that faile
   const gateway = await openWithTokens()
   await quoted(gateway)
   gateway.sandbox.revokeTokens()
-  // The slower call is refused when the faster one has a new token already.
+  // The slower call is refused when the faster one already has a new token.
   gateway.sandbox.fail({ kind: 'delay', on: { method: 'GET' }, ms: 300 })
   const slower = read(gateway)
   await gateway.sandbox.next(({ method }) => method === 'GET')

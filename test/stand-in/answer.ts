@@ -9,23 +9,23 @@ import {
 } from '../../src/labs/demo/service.ts'
 import { type DeviationName, deviating, kindOf } from './deviations.ts'
 
-/** The kinds of service that there may be, beside the one of the demo. */
+/** The traits of possible services that differ from the demo's. */
 export interface Traits {
   /** The credentials that /v2 accepts; `basic` has no token endpoint. @default 'both' */
   auth?: 'basic' | 'bearer' | 'both'
   /** The spellings of the shipment paths that exist. @default 'both' */
   shipmentPath?: 'plural' | 'singular' | 'both'
-  /** The methods of getting a quote that exist. @default 'both' */
+  /** The methods for a quote that exist. @default 'both' */
   quoteMethod?: 'POST' | 'GET' | 'both'
   /** Shipments carry an `ETag`, and updates obey `If-Match`. @default false */
   etag?: boolean
-  /** The answer to canceling a shipment that is canceled already. @default 409 */
+  /** The answer to canceling a shipment that is already canceled. @default 409 */
   repeatedCancel?: 200 | 404 | 409
   /** A read by an `external_id` finds the client's newest shipment that has it. @default false */
   findsByReference?: boolean
   /** Changes the answers to version-1 requests. @default unchanged */
   native?: (answer: Readonly<Record<string, string>>) => object
-  /** How the service behaves otherwise than it is assumed to. @default none */
+  /** How the service differs from the assumptions. @default none */
   deviations?: readonly DeviationName[]
 }
 
@@ -56,7 +56,7 @@ function answerWith(service: DemoService, traits: Traits, call: DemoRequest): De
     : { status: 200, body: canceled }
 }
 
-/** Returns a request that the service takes as one with these traits takes the given one. */
+/** Returns the request with which the demo's service does what a service with these traits does for the given one. */
 function asUnderstood(service: DemoService, traits: Traits, call: DemoRequest): DemoRequest {
   const { auth = 'both', shipmentPath = 'both', quoteMethod = 'both', findsByReference } = traits
   const { kind, id } = kindOf(call)

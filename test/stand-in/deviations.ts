@@ -14,7 +14,7 @@ type Kind =
   | 'version 1'
   | 'other'
 
-/** A request, with what deviations look at. */
+/** A request with the data that deviations use. */
 interface KnownCall extends DemoRequest {
   readonly kind: Kind
   /** The name in the path; empty if there is none. */
@@ -22,7 +22,7 @@ interface KnownCall extends DemoRequest {
   readonly service: DemoService
 }
 
-/** One way in which the stand-in behaves otherwise than the service is assumed to. */
+/** One way in which the stand-in differs from the assumptions about the service. */
 interface Deviation {
   /** @default every kind */
   readonly on?: readonly Kind[]
@@ -44,12 +44,12 @@ function bodyOf({ body }: DemoRequest): Members {
   }
 }
 
-/** Returns what a request for a quote asks for: its body, or its query. */
+/** Returns the content of a quote request: its body or its query. */
 function askedBy(call: KnownCall): Members {
   return call.method === 'GET' ? Object.fromEntries(new URLSearchParams(call.target.split('?')[1])) : bodyOf(call)
 }
 
-/** Changes what stands at a place such as `vehicles.vin`, in every vehicle; what becomes undefined is left out of the JSON. */
+/** Changes the value at a place such as `vehicles.vin`, in every vehicle; undefined values are left out of the JSON. */
 function changedAt(value: unknown, [key, ...rest]: readonly string[], change: (value: unknown) => unknown): unknown {
   if (key === undefined) return change(value)
   if (Array.isArray(value)) return value.map((one) => changedAt(one, [key, ...rest], change))
@@ -65,11 +65,11 @@ const telling = (on: readonly Kind[], change: (body: Members) => object): Deviat
   after: (reply) => (reply.status < 300 ? { ...reply, body: change({ ...reply.body }) } : reply),
 })
 
-/** Changes what such answers have at a place. */
+/** Changes the value at a place in such answers. */
 const tellingAt = (on: readonly Kind[], place: string, change: (value: unknown) => unknown): Deviation =>
   telling(on, (body) => Object(changedAt(body, place.split('.'), change)))
 
-/** Answers as a shipment looks in the stand-in, changed at a place. */
+/** Answers with a shipment that is changed at a place. */
 const shown = (place: string, change: (value: unknown) => unknown): Deviation =>
   tellingAt(['booking', 'read', 'update'], place, change)
 
@@ -81,14 +81,14 @@ const instead =
 
 const refusal = (status: number): DemoReply => ({ status, body: { error: { code: 'deviation', message: 'No' } } })
 
-/** Refuses requests of one kind, or some of them. */
+/** Refuses all or some requests of one kind. */
 const refusing = (
   kind: Kind,
   status: number,
   isRefused: (call: KnownCall) => boolean | undefined = () => true,
 ): Deviation => ({ on: [kind], before: (call) => (isRefused(call) ? refusal(status) : undefined) })
 
-/** Refuses quotes by a value that they ask for. */
+/** Refuses quotes by a value in their request. */
 const refusingQuote = (name: string, isRefused: (value: string) => boolean): Deviation =>
   refusing('quote', 422, (call) => isRefused(String(askedBy(call)[name])))
 
@@ -98,7 +98,7 @@ const sending = (kind: Kind, place: string, change: (value: unknown) => unknown)
   before: (call) => ({ body: JSON.stringify(changedAt(bodyOf(call), place.split('.'), change)) }),
 })
 
-/** Returns a test that is true of the names in paths that were seen before at a service. */
+/** Returns a test for names in paths that a service has already seen. */
 function seenBefore() {
   const seen = new WeakMap<DemoService, Set<string>>()
   return ({ service, id }: KnownCall): boolean => {
@@ -228,12 +228,12 @@ const DEVIATIONS = {
   'cancel-again': { on: ['cancellation'], after: instead(409, 500) },
 } as const satisfies Readonly<Record<string, Deviation>>
 
-/** The name of a way in which the stand-in behaves otherwise than the service is assumed to. */
+/** The name of a way in which the stand-in differs from the assumptions about the service. */
 export type DeviationName = keyof typeof DEVIATIONS
 
 export const deviationNames = Object.keys(DEVIATIONS) as readonly DeviationName[]
 
-/** Answers a call as the service does, apart from these deviations. */
+/** Answers a call as the service does, but with these deviations. */
 export function deviating(
   names: readonly DeviationName[],
   service: DemoService,
@@ -241,7 +241,7 @@ export function deviating(
   answer: (call: DemoRequest) => DemoReply,
 ): DemoReply {
   let call: KnownCall = { ...asked, ...kindOf(asked), service }
-  // A widening: the table's own type has no member that some entries lack.
+  // This widens the table's own type, which lacks the members that only some entries have.
   const all = names.map((name): Deviation => DEVIATIONS[name]).filter(({ on }) => on?.includes(call.kind) ?? true)
   for (const { before } of all) {
     const changed = before?.(call)
@@ -251,7 +251,7 @@ export function deviating(
   return all.reduce((reply, { after }) => after?.(reply, call) ?? reply, answer(call))
 }
 
-/** Returns what a request asks for, and the name in its path. */
+/** Returns the kind of a request, and the name in its path. */
 export function kindOf({ method, target }: DemoRequest): { kind: Kind; id: string } {
   const [path = ''] = target.split('?', 1)
   const [, version, collection = '', id = '', verb] = path.split('/').map(decoded)

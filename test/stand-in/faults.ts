@@ -9,7 +9,7 @@ type Kinds =
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: string | object; process?: boolean }
   /** The connection is reset when the request's headers have arrived; nothing is carried out. */
   | { kind: 'reset-before' }
-  /** Carried out; then the connection is reset without an answer. */
+  /** The request is carried out; then the connection is reset without an answer. */
   | { kind: 'reset-after' }
   /** Carried out; half of the answer is sent, then the connection is closed. */
   | { kind: 'reset-mid-body' }
@@ -21,26 +21,26 @@ type Kinds =
   | { kind: 'delay'; ms: number }
   /** The body is sent one byte every `ms`. */
   | { kind: 'drip'; ms: number }
-  /** `Content-Length` is off by so many bytes. @default 10 too many */
+  /** `Content-Length` is off by this many bytes. @default 10 too many */
   | { kind: 'wrong-length'; by?: number }
   /** Carried out; the answer is a page instead of JSON. */
   | { kind: 'not-json' }
   /** Carried out; the answer's body is this text, of any form. */
   | { kind: 'body'; body: string }
-  /** Carried out, or with `process` false not: then a read is. The answer is what this makes of its status and body. */
+  /** The request is carried out, or with `process` false, only a read of its target. `change` then alters the answer's status and body. */
   | { kind: 'change'; change: (answer: Answer) => Answer; process?: boolean }
   /** Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a character. */
   | { kind: 'strange-strings' }
-  /** Carried out; the answer has one more member, nested so many levels deep. */
+  /** Carried out; the answer has one more member, nested this many levels deep. */
   | { kind: 'deep'; levels: number }
-  /** The answer is compressed, asked for or not, and grows by so many megabytes when inflated. @default 0 */
+  /** The answer is compressed even if not requested, and grows by this many megabytes when inflated. @default 0 */
   | { kind: 'gzip'; megabytes?: number }
   /** The answer is in Latin-1, and one member needs it. */
   | { kind: 'latin1' }
-  /** The answer is larger by so many megabytes. */
+  /** The answer is larger by this many megabytes. */
   | { kind: 'huge'; megabytes: number }
 
-/** An answer whose body is any bytes. */
+/** An answer with any bytes as its body. */
 export interface Answer {
   readonly status: number
   readonly body: string | Buffer
@@ -53,11 +53,11 @@ export type Fault = Kinds & {
   on?: { method?: string; path?: string | RegExp }
   /** The number of these requests. @default 1 */
   times?: number | 'always'
-  /** The service takes the request so much later. @default 0 */
+  /** The service starts to handle the request this much later. @default 0 */
   lateMs?: number
 }
 
-/** Makes an empty queue of faults that are still to happen, in the order they were given. */
+/** Makes an empty queue of pending faults, in the order in which they are added. */
 export function faultQueue() {
   const queue: { fault: Fault; left: number }[] = []
   return {
@@ -99,7 +99,7 @@ export function send(response: ServerResponse, { status, headers, body }: DemoRe
   sendText(response, status, JSON.stringify(body), headers)
 }
 
-/** Sends an answer with a fault. The reply is undefined if, and only if, the fault keeps the request from being carried out. */
+/** Sends an answer with a fault. The reply is undefined if and only if the fault keeps the request from being carried out. */
 export async function sendFaulty(
   response: ServerResponse,
   fault: Fault,
@@ -110,7 +110,7 @@ export async function sendFaulty(
   if (fault.kind === 'reset-before') return reset(response)
   // Neither carried out nor answered: the connection stays open until the client gives up.
   if (!reply) return
-  // Taken now: a delayed answer shows the state as it was when the request was carried out.
+  // Taken now, so that a delayed answer shows the state when the request was carried out.
   const text = JSON.stringify(reply.body)
   const { status } = reply
   const headers = { 'content-type': 'application/json', ...reply.headers }
@@ -185,7 +185,7 @@ function half(text: string): string {
   return text.slice(0, Math.floor(text.length / 2))
 }
 
-/** A line end, an escape sequence, an override of the direction, a NUL and half a character. */
+/** A line end, an escape sequence, a direction override, a NUL and half a character. */
 const STRANGE = '\r\n\x1b[31m\u2028\u202e\0\ud83d'
 
 /** Members whose values are compared, not shown. */

@@ -15,7 +15,7 @@ export type { DemoQuote } from '../../src/labs/demo/service.ts'
 export { type DeviationName, deviationNames } from './deviations.ts'
 export type { Fault } from './faults.ts'
 
-/** The settings of the stand-in; they can change while it runs. */
+/** The settings of the stand-in, which can change while it runs. */
 export interface SandboxSettings extends ServiceSettings, Traits {
   /** The receiver of events; none are sent without it. */
   webhookUrl?: string | undefined
@@ -28,10 +28,10 @@ export type SandboxOptions = Partial<SandboxSettings>
 /** A request that the stand-in received. */
 export interface RecordedRequest {
   method: string
-  /** The raw target: path and query as they came. */
+  /** The raw target: the path and query as received. */
   path: string
   headers: IncomingHttpHeaders
-  /** As text; empty where a fault cut the request off before it was read. */
+  /** The body as text; empty if a fault cut the request off before it was read. */
   body: string
   at: Date
 }
@@ -39,7 +39,7 @@ export interface RecordedRequest {
 /** One attempt at delivering an event. */
 export interface WebhookDelivery {
   event: DemoEvent
-  /** The status is 2xx, and came in time. */
+  /** The status is 2xx and arrived in time. */
   delivered: boolean
 }
 
@@ -55,9 +55,9 @@ export const PLAIN: SandboxSettings = {
   clock: () => new Date(),
 }
 
-// Longer than any client keeps an idle connection: the stand-in must not close one under a request.
+// Longer than any client keeps an idle connection, because the stand-in must not close one during a request.
 const KEEP_ALIVE_MS = 120_000
-// A long load run must not fill the memory: the older half is dropped.
+// A long load run must not fill the memory, so the older half is dropped.
 const MOST_REQUESTS = 200_000
 const NEVER_ANSWERED: ReadonlySet<Fault['kind']> = new Set(['timeout', 'timeout-unprocessed'])
 
@@ -104,13 +104,13 @@ export async function startSandbox(given: SandboxOptions = {}) {
       const asked = fault?.kind === 'change' && fault.process === false ? 'GET' : method
       const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method: asked, target, headers, body })
       if (!fault && reply) return send(response, reply)
-      // Only a pause that closing interrupts rejects.
+      // It rejects only if closing interrupts a pause.
       if (fault) sendFaulty(response, fault, reply, closing.signal).catch(() => response.destroy())
     })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  // A TCP listener's address is never a path or null.
+  // The address of a TCP listener is never a path or null.
   const { port } = server.address() as AddressInfo
 
   return {
@@ -118,7 +118,7 @@ export async function startSandbox(given: SandboxOptions = {}) {
     url: `http://127.0.0.1:${port}`,
     /** Every received request, answered or not. */
     requests: requests.all,
-    /** By id. A test may change a shipment; that makes a new version of it, with another ETag. */
+    /** By id. If a test changes a shipment, it becomes a new version with another ETag. */
     shipments: service.shipments,
     /** By id. */
     quotes: service.quotes,
@@ -134,9 +134,9 @@ export async function startSandbox(given: SandboxOptions = {}) {
     advance: (id: string, status: 'assigned') => advance(service, id, status),
     /** Revokes every access token. */
     revokeTokens: () => service.tokens.clear(),
-    /** Resolves at the next request that matches, after it has been carried out, if it is at all. */
+    /** Resolves at the next request that matches, after it has been carried out, if that happens. */
     next: requests.next,
-    /** Resolves when no answer and no webhook is under way; requests that are never answered do not count. */
+    /** Resolves when no answer and no webhook is in progress; requests that are never answered do not count. */
     idle: underWay.idle,
     /** Deletes all data, requests, deliveries and faults; the settings stay. */
     clear() {
@@ -176,7 +176,7 @@ function recordRequests() {
   }
 }
 
-/** Counts what is under way, until nothing is. */
+/** Counts the work in progress, and waits until there is none. */
 function counter() {
   let count = 0
   const atRest: (() => void)[] = []

@@ -1,7 +1,7 @@
 import { backupStore } from '../../src/outside/store/sqlite/backup.ts'
 import { restoreStore } from '../../src/outside/store/sqlite/restore.ts'
 
-/* A process that makes a backup, or restores one, and dies right before a step; without one, it prints the steps. */
+/* A process that makes or restores a backup and dies right before a step; without a step, it prints all steps. */
 
 const [verb = '', path = '', file = '', dying = ''] = process.argv.slice(2)
 const steps: string[] = []

@@ -1,4 +1,4 @@
-/** Promise: a killed backup leaves no file or a whole one (contract, section 7). */
+/** Promise: a killed backup leaves either no file or a whole one (contract, section 7). */
 
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -12,12 +12,12 @@ import { named, quote, scanned } from './samples.ts'
 const LONG_MS = 120_000
 const SCRIPT = join(import.meta.dirname, 'backup-child.ts')
 
-/** Lets the child work to its end; returns its steps. */
+/** Runs the child to its end; returns its steps. */
 async function stepsOf(verb: 'backup' | 'restore', path: string, file: string): Promise<readonly string[]> {
   return JSON.parse(await output(process.execPath, [SCRIPT, verb, path, file]))
 }
 
-/** Lets the child work until it dies right before a step. */
+/** Runs the child until it dies right before a step. */
 async function killBefore(step: string, verb: 'backup' | 'restore', path: string, file: string): Promise<void> {
   expect((await run(process.execPath, [SCRIPT, verb, path, file, step])).code).toBe('SIGKILL')
 }

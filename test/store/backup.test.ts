@@ -1,4 +1,4 @@
-/** Promise: a backup has the store of one moment, and a restore replaces the store in one step (contract, section 7). */
+/** Promise: a backup contains the store at one moment, and a restore replaces the store in one step (contract, section 7). */
 
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -13,7 +13,7 @@ import type { Facts, Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { named, newClaim, quote, scanned } from './samples.ts'
 
-/** An instance of this machine that has ended: the process has started at another time. */
+/** An instance of this machine that has ended, because the process started at another time. */
 const DEAD = `${hostname()}/${process.pid}/1/abcdefgh`
 const ELSEWHERE = 'elsewhere/7/1/abcdefgh'
 
@@ -31,7 +31,7 @@ const put = (store: Store, no: number, facts: Facts = {}) =>
   store.put({ names: [named({ name: `N-${no}` })], quote: quote({ id: `N-${no}`, facts }) })
 const namesUpTo = (count: number) => Array.from({ length: count }, (_, no) => `N-${no}`)
 
-/** Opens a store with these names, each of a number. */
+/** Opens a store with this many names, each for a number. */
 async function filled(count: number, facts?: Facts): Promise<Store> {
   const store = await openSqliteStore({ path })
   onTestFinished(() => store.close())
@@ -53,7 +53,7 @@ async function namesIn(at = ''): Promise<readonly string[]> {
   return names.sort((one, other) => Number(one.slice(2)) - Number(other.slice(2)))
 }
 
-/** Works on the store, or a backup, as another process does. */
+/** Runs SQL on the store or a backup, as another process does. */
 function inStore(sql: string, at = path): void {
   const db = new DatabaseSync(at)
   db.exec(sql)
@@ -88,7 +88,7 @@ describe('a backup', () => {
     expect([others(), existsSync(`${file}-wal`)]).toEqual([[], false])
     const { faults, rows } = inspectSqlite(file)
     expect([faults, rows['names']]).toEqual([[], rows['quotes']])
-    // One moment: a beginning of what was written one after the other.
+    // The backup has one moment: the names up to some point in the order of writing.
     const names = await namesIn(file)
     expect(names).toEqual(namesUpTo(names.length))
     expect(names.length).toBeGreaterThanOrEqual(before)
@@ -151,7 +151,7 @@ describe('a restore', () => {
     await expect(restore()).rejects.toThrow(`${path} is in use by another process. Stop gateways and commands first.`)
     for (const instance of [newInstance(), ELSEWHERE, DEAD]) await store.renewLease(instance, 1_000)
     await store.close()
-    // The process is told from an earlier one with its number, under whichever name.
+    // The process is distinguished from an earlier one with the same number, whatever its name.
     const { title } = process
     onTestFinished(() => void Object.assign(process, { title }))
     process.title = ') S 1 (x'

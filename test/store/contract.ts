@@ -29,14 +29,11 @@ import {
 const LONG_MS = 60_000
 const IMPATIENT_MS = 150
 
-/** Returns what many calls at once return, of two stores in turn. */
+/** Returns the results of many concurrent calls to two stores in turn. */
 const atOnce = <T>(many: number, stores: readonly [Store, Store], call: (store: Store, nth: number) => Promise<T>) =>
   Promise.all(Array.from({ length: many }, (_, nth) => call(stores[nth % 2 === 0 ? 0 : 1], nth)))
 
-/**
- * Tests what an engine promises to two stores on one database that are asked at the same time; `model.ts` tests the answers to those
- * that are asked in turn.
- */
+/** Tests the promises of an engine for concurrent calls to two stores on one database; `model.ts` tests successive calls. */
 export function storeContract(engine: Store['engine'], newPlace: () => Promise<Place>): void {
   let place: Place
   let store: Store
@@ -61,7 +58,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
     await closing.close()
     expect(closing.ready()).toBe(false)
     await expect(scanned(closing)).rejects.toThrow(StoreDown)
-    // Each is asked with the same arguments: nobody reads them any more.
+    // Each gets the same arguments, because it no longer reads them.
     const { engine: _, ready, now, close, scan, ...verbs } = closing
     for (const [name, verb] of Object.entries<(...args: never[]) => Promise<unknown>>(verbs)) {
       await expect(verb(...([named(), 1_000, async () => {}] as never[])), name).rejects.toThrow(StoreDown)
@@ -137,7 +134,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const quoted = { ...services, kind: 'quote', id: 'quoted', at: 7 } as const
       for (const one of [services, callers, newer, services, quoted]) await store.put({ names: [one] })
       expect((await other.named('acme', '1001')).map(({ id }) => id)).toEqual(['newer', 'mine', 'theirs', 'quoted'])
-      // Of the same age, the later write is the newer one, also where they come at once.
+      // Of two with the same age, the later write is the newer one, even if they arrive at once.
       await Promise.all(['one', 'two', 'one'].map((id) => store.put({ names: [named({ ...newer, name: 'N', id })] })))
       expect((await other.named('acme', 'N')).map(({ id }) => id)).toEqual(['one', 'two'])
     })
@@ -261,7 +258,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await store.renewLease('alive', LONG_MS)).toBe(false)
       expect(await other.renewLease('alive', LONG_MS)).toBe(true)
       expect(await store.renewLease('another', LONG_MS)).toBe(false)
-      // Older than this: another gateway may have taken its claims for abandoned.
+      // The previous renewal is too old, so another gateway may consider its claims abandoned.
       expect(await store.renewLease('alive', 0)).toBe(false)
       await store.endLease('alive')
       expect(await store.renewLease('alive', LONG_MS)).toBe(false)
@@ -330,14 +327,14 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const rounds = runs(100, 400)
       for (let round = 0; round < rounds; round += 1) {
         const key = `race-${round}`
-        // In some rounds a claim of another vehicle is there, or one that is free.
+        // In some rounds there is already a claim of another vehicle, or a free one.
         const before = [undefined, { vin: 'OLD' }, { vin: 'OLD' }, { vehicle }][round % 4]
         if (before) await book(key, before, round % 4 === 1 ? 'booked' : 'freed')
         const isOther = round % 8 > 3
         const many = isOther ? 7 : 6
         const results = await atOnce(many, both, (one, nth) => claim(one, key, kinds[nth === 6 ? 3 : nth % 3]))
         const won = results.flatMap(({ won, claim }) => (won ? [claim.vin] : [])).sort()
-        // With another VIN, the one that comes first decides if the others, which tell none, are of its vehicle.
+        // With another VIN, the first claim decides whether the others, which have none, are for its vehicle.
         const isOneVehicle = won.length === 1 || (isOther && won.join() === 'V1,V2')
         expect(isOneVehicle, `${round}: ${won}`).toBe(true)
       }
@@ -443,7 +440,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
             Array.from({ length: 12 }, (_, i) => usedName({ kind, action: '', name: `F${gateway}-${no}-${i}` })),
           )
           const counts = batch(no, { instance: `${gateway}`, calls: [callsOf()], names: [...known, ...names] })
-          // Sent again: its receipt was lost.
+          // Sent again because its receipt was lost.
           for (const to of both) await to.addCounts(counts)
           await one.addCounts(counts)
         }
@@ -457,7 +454,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         expect(names.reduce((sum, { count }) => sum + count, 0)).toBe(1 + all * 13)
         expect(names.find(({ name }) => name === 'known')?.count).toBe(1 + all)
       }
-      // The limit is that of each tenant.
+      // The limit applies to each tenant.
       await store.addCounts(batch(9, { names: [usedName({ kind: 'agent', name: 'x', tenant: 'other' })] }))
       expect(await store.nameCounts('other')).toMatchObject([{ name: 'x' }])
     })

@@ -34,7 +34,7 @@ async function filled(store: Store): Promise<Store> {
   return store
 }
 
-/** Everything that the contract shows of what was filled in; the trail of a key that was taken again has a handle of its own. */
+/** Everything that the store's operations show of the content; a key that was taken again has a separate audit trail. */
 const seen = async (store: Store) => [await contentOf(store, ['acme']), await store.audit('bk_acme_REF-2')]
 
 test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s', async (route) => {
@@ -46,7 +46,7 @@ test.each(['sqlite to sqlite', 'sqlite to postgres', 'postgres to sqlite'])('%s'
   const target = await here.open()
   await copyStore(source, target, 'there', 'here', () => {})
   expect(await seen(target)).toEqual(await seen(source))
-  // What comes next has a number of its own.
+  // The next event gets a new number.
   const next = await target.takeEvent(newEvent({ date: '2027-01-01T00:00:00Z' }))
   expect(next.taken).toBe(true)
 })
@@ -65,7 +65,7 @@ test.each(['sqlite', 'postgres'] as const)('from its first row on, a store of %s
   await Promise.all(late)
   expect(await target.listClaims({})).toHaveLength(1)
   await expect(source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).rejects.toThrow('moved to here')
-  // Nor does it tell what holds a key: the store in its place may know more by now.
+  // Nor does it say what holds a key, because the new store may know more by now.
   await expect(source.claim(newClaim({}))).rejects.toThrow('moved to here')
   if (engine === 'sqlite') {
     const gateway = await startGateway({ store: source })

@@ -11,7 +11,7 @@ const MODEL_RUNS = {
   postgres: { sample: 6, whole: 12 },
 }
 
-/** Tests an engine with every contract of the store, and against the store in memory. */
+/** Tests an engine with all contracts of the store, and against the store in memory. */
 export function testEngine(engine: keyof typeof MODEL_RUNS): void {
   const places = openPlaces()
   afterAll(() => places.close())

@@ -1,4 +1,4 @@
-/** Promise: files that are gone, replaced or old are noticed before a write is acknowledged (contract, section 7). */
+/** Promise: missing, replaced or old files are noticed before a write is acknowledged (contract, section 7). */
 
 import { execFileSync } from 'node:child_process'
 import { cpSync, rmSync, statSync } from 'node:fs'
@@ -17,7 +17,7 @@ let template: string
 let folder: string
 let path: string
 
-/** Does to the files what an operator does. */
+/** Changes the files as an operator does. */
 const sh = (script: string, cwd = folder) => execFileSync('sh', ['-ec', script], { cwd })
 
 /** Writes many pages. */
@@ -59,10 +59,10 @@ async function openWithLog() {
   return opened
 }
 
-/** From a loss on, an acknowledged write might be lost. */
+/** After a loss, an acknowledged write might be lost. */
 const expectNoWrite = (store: Store) => expect(store.claim(newClaim())).rejects.toThrow(StoreDown)
 
-/** Overwrites bytes of a file, from so many thousands on. */
+/** Overwrites bytes of a file, starting at this many thousands. */
 const scribble = (file: string, from: number, length = 20) =>
   `yes | head -c ${length}000 | dd of=${file} bs=1000 seek=${from} conv=notrunc status=none`
 
@@ -136,7 +136,7 @@ test('a restart finds the backup that was moved in the place of the store, and n
   const { store } = await openWithLog()
   sh('mv backup.db data/store.db')
   await expectNoWrite(store)
-  // As after a SIGKILL.
+  // The same state as after a SIGKILL.
   sh('cp -r data killed')
   await store.close()
   for (const file of [path, join(folder, 'killed', 'store.db')]) {
@@ -151,7 +151,8 @@ test('a restart finds the backup that was moved in the place of the store, and n
 })
 
 test('content that SQLite cannot read ends readiness, whichever thread meets it', async () => {
-  // Damaged before the start: there is nothing to compare it with. The small tables, which the start reads, are at the beginning.
+  // The file is damaged before the start, so there is nothing to compare it with. The small tables, which the start reads, are at the
+  // beginning.
   const kilobytes = Math.floor(statSync(path).size / 1_000)
   sh(scribble('data/store.db', Math.floor(kilobytes * 0.6), Math.floor(kilobytes * 0.35)))
   const { store, states } = await open()

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { openStore } from '../../src/outside/store/open.ts'
 
-/** A process that holds a lock, and reports on request if it still holds it. */
+/** A process that holds a lock, and reports on request whether it still holds it. */
 const [address = '', key = ''] = process.argv.slice(2)
 const PATIENT_MS = 60_000
 const store = await openStore(address)

@@ -1,4 +1,4 @@
-/** Promise: a lock of a process that dies or stands still is free again (contract, section 7). */
+/** Promise: the lock of a process that dies or hangs becomes free again (contract, section 7). */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -48,7 +48,7 @@ async function startHolder(address: string, key: string) {
   expect(await next()).toBe('held')
   return {
     child,
-    /** Asks if it holds the lock. */
+    /** Asks whether it holds the lock. */
     ask: () => {
       child.stdin.write('?\n')
       return next()
@@ -65,7 +65,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lock on %s', (engine) => {
     const exited = once(child, 'exit')
     child.kill('SIGKILL')
     await exited
-    // On one machine it is known that the process is gone; on several, the lease has to end.
+    // On one machine, the end of the process is known; on several, the lease must end first.
     const patience = engine === 'sqlite' ? IMPATIENT_MS * 10 : PATIENT_MS
     expect(await store.exclusive('key', patience, async () => 'done')).toBe('done')
     await store.close()

@@ -1,4 +1,4 @@
-/** Promise: work that has a lock knows when another process may have it (contract, section 7). */
+/** Promise: work with a lock knows when another process may have taken it (contract, section 7). */
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { createLocks } from '../../src/outside/store/locks.ts'
@@ -12,7 +12,7 @@ beforeEach(() => {
   onTestFinished(() => void vi.useRealTimers())
 })
 
-/** Locks whose rows a test answers for. */
+/** Locks whose rows a test controls. */
 function open() {
   const rows = { takeLock: vi.fn(async () => true), dropLock: vi.fn(async () => {}) }
   return { ...rows, locks: createLocks(rows, 'me') }
@@ -38,7 +38,7 @@ test('a lock is renewed as long as its work runs, and counts as held for half of
   takeLock.mockResolvedValue(true)
   await vi.advanceTimersByTimeAsync(LEASE_MS / 4)
   expect(isHeld()).toBe(true)
-  // The clock of the machine counts, too, if it has gone further.
+  // The machine's clock also counts if it is further ahead.
   vi.setSystemTime(Date.now() + LEASE_MS)
   expect(isHeld()).toBe(false)
   letGo.resolve()

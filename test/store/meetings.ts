@@ -7,7 +7,7 @@ const SOON = { timeout: 20_000 }
 /** The statements that wait for rows. */
 export const WAITERS = `FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`
 
-/** Opens two gateways on a database of their own, and a connection that looks at it. */
+/** Opens two gateways on a separate database, and a connection that observes it. */
 export async function openGateways(server: PostgresServer) {
   const url = await server.createDatabase()
   const stores = await Promise.all([openPostgresStore({ url }), openPostgresStore({ url })])
@@ -20,7 +20,7 @@ export async function openGateways(server: PostgresServer) {
     await client.end()
   })
 
-  /** Waits until so many statements wait for rows. */
+  /** Waits until this many statements wait for rows. */
   const waiting = (statements: number) =>
     vi.waitFor(async () => expect(await query(`SELECT ${WAITERS}`)).toHaveLength(statements), SOON)
 
@@ -30,7 +30,7 @@ export async function openGateways(server: PostgresServer) {
     other: stores[1],
     query,
     waiting,
-    /** Holds rows in a transaction until statements of some work wait for them, and something has been done meanwhile. */
+    /** Holds rows in a transaction until the statements of some work wait for them and something else has been done. */
     async meeting<T>(
       { hold, statements }: { readonly hold: string; readonly statements: number },
       work: () => Promise<T>,
@@ -49,7 +49,7 @@ export async function openGateways(server: PostgresServer) {
         await blocker.end()
       }
     },
-    /** Returns how many deadlocks the server had to break, once all statements of the gateways are counted. */
+    /** Returns how many deadlocks the server had to break, after counting all statements of the gateways. */
     async deadlocks(): Promise<number> {
       await close()
       const open =

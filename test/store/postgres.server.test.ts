@@ -1,4 +1,4 @@
-/** Promise: calls that come to PostgreSQL together share statements, and none suffers for another (contract, section 7). */
+/** Promise: concurrent calls to PostgreSQL share statements, and none suffers for another (contract, section 7). */
 
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
@@ -34,7 +34,7 @@ const locksName = (name: string) => `SELECT FROM transload.names WHERE name = '$
 
 type Kind = 'claim' | 'change' | 'put' | 'load'
 
-/** Prepares a call for each of the keys: `make` tells if it has won, `hold` makes the one of a key wait. */
+/** Prepares a call for each of the keys: `make` returns whether it has won, `hold` makes the call of a key wait. */
 async function prepare(kind: Kind, one: Store) {
   const name = (key: string, id: string) => ({ ...named({ name: key, id }), vin: '' })
   if (kind === 'claim') {
@@ -77,7 +77,7 @@ test('names are looked up by keys in large tables, in any case and with what is 
   const [row] = await query(`EXPLAIN (FORMAT JSON) EXECUTE named ('[{"tenant": "acme", "name": "ref-1", "nth": 1}]')`)
   const [{ Plan: plan }] = row['QUERY PLAN']
   expect(JSON.stringify(plan)).not.toMatch(/Seq Scan|Hash Join|Merge Join/)
-  // From 100,000 on, a server compiles a statement, each time.
+  // At a cost of 100,000 or more, a server compiles a statement every time.
   expect(plan['Total Cost']).toBeLessThan(20_000)
 })
 
@@ -143,7 +143,7 @@ test('a batch that has to give way to another transaction is tried again, call b
   const { make } = await prepare('change', one)
   const rival = new pg.Client({ connectionString: url, application_name: 'rival' })
   await rival.connect()
-  // The rival never looks for a circle, and waits for the batch before the batch waits for it: the batch ends the circle.
+  // The rival never checks for a deadlock, and waits for the batch before the batch waits for it, so the batch ends the deadlock.
   await rival.query(`BEGIN; SET LOCAL deadlock_timeout = '1h'; ${locks('K-20')}`)
   const changed = await meeting(
     { hold: locks('K-10'), statements: 1 },

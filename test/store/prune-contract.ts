@@ -10,10 +10,10 @@ import { newClaim, newEvent, newName, quote, scanned, shipment } from './samples
 
 const KEEP_DAYS = 3
 const KEEP = { olderThanMs: KEEP_DAYS * DAY_MS, pause: async () => {} }
-/** A row goes once it was kept for whole days, and one more for a use that was noted late. */
+/** A row is deleted after whole days, plus one for a use that was noted late. */
 const GONE_AFTER_DAYS = KEEP_DAYS + 2
 
-/** Prunes all tables, and returns how many rows went. */
+/** Prunes all tables, and returns the number of deleted rows. */
 async function pruneAll(store: Store, dryRun = false): Promise<Record<string, number>> {
   const gone: Record<string, number> = {}
   for (const table of PRUNED_TABLES) {
@@ -23,7 +23,7 @@ async function pruneAll(store: Store, dryRun = false): Promise<Record<string, nu
   return gone
 }
 
-/** Lets the clock of a place stand still at its beginning; the returned function lets days pass, and the calendar turn. */
+/** Stops a place's clock at its beginning; the returned function lets days pass, on the clock and in the calendar. */
 async function startClock(place: Place, store: Store) {
   let at = 0
   await place.setClock(at)
@@ -71,11 +71,11 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect(await look(DAY_MS - 1, DAY_MS)).toBe(0)
     expect(await look(DAY_MS, 1, other)).toBe(1)
     const HOUR_MS = DAY_MS / 24
-    // 20 hours on a clock that is far ahead, and four once it is back.
+    // Twenty hours on a clock that is far ahead, and four after its correction.
     for (let hour = 25; hour <= 44; hour += 1) expect(await look(500 * DAY_MS + hour * HOUR_MS, HOUR_MS)).toBe(1)
     for (let hour = 45; hour <= 48; hour += 1) expect(await look(hour * HOUR_MS, HOUR_MS)).toBe(1)
     expect(await look(49 * HOUR_MS, HOUR_MS)).toBe(2)
-    // Twice, as after a restart: the process itself has seen no time.
+    // Twice, as after a restart, when the process itself has seen no time pass.
     for (const one of [store, other]) expect(await look(500 * DAY_MS, 500 * DAY_MS, one)).toBe(3)
     expect(await look(0, 500 * DAY_MS)).toBe(3)
   })
@@ -147,7 +147,7 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
       return end
     }
     expect(await pruneAll({ ...store, prune })).toEqual(old)
-    // Calls go on between two steps.
+    // Calls continue between two steps.
     expect(most).toBeLessThanOrEqual(500)
     expect(await namesLeft()).toEqual(used.sort())
   })

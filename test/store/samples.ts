@@ -19,7 +19,7 @@ export function named(given: Partial<Name> = {}): Name {
   return { ...defaults, at: SAMPLE_TIME, ...given }
 }
 
-/** Returns a name that is to be written now. */
+/** Returns a name to write now. */
 export function newName(given: Partial<Name> = {}): NewName {
   const { at: _, ...timeless } = named(given)
   return timeless

@@ -1,4 +1,4 @@
-/** Promise: the embedded store waits for others, survives its thread, and refuses what is no store (contract, section 7). */
+/** Promise: the embedded store waits for others, survives its thread, and refuses other files (contract, section 7). */
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -57,7 +57,7 @@ test('a disk that fills up in a batch with an invalid write fails what did not f
   const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   room[0] = 200
   const store = await open({ room })
-  // One after the other, once the invalid one has undone their common commit; the failure is told to all of them again.
+  // They are repeated one by one after the invalid one has undone their common commit; each then gets its own result.
   const writes = await Promise.allSettled([
     put(store, 'N-1'),
     store.put({ names: [named({ name: null as never })] }),
@@ -78,7 +78,7 @@ test('a checkpoint that another reader cuts short changes nothing that the store
   const reader = openFile()
   reader.exec('BEGIN')
   reader.prepare('SELECT * FROM names').all()
-  // Its last change of the header is too new for the reader, and stays in the log.
+  // Its last change to the header is too new for the reader, and stays in the log.
   await put(store, 'one')
   openFile().exec('PRAGMA wal_checkpoint(PASSIVE)')
   await put(store, 'two')
@@ -152,7 +152,7 @@ test('no read of a call looks at a whole table, or at all rows of a tenant', asy
 })
 
 describe('the writing thread', () => {
-  /** Has every thread that is started from now on. */
+  /** Collects every thread that is started from now on. */
   function threadsFromNow(onThread: (thread: Worker) => void = () => {}): readonly Worker[] {
     const threads: Worker[] = []
     const note = (thread: Worker) => {
@@ -181,7 +181,7 @@ describe('the writing thread', () => {
     const reason = expect.objectContaining({ name: 'StoreDown', message })
     expect(await outcomes).toEqual(Array(3).fill({ status: 'rejected', reason }))
     expect(await down).toMatchObject({ error: { name: 'StoreDown' } })
-    // Nothing waits for a thread that is not there.
+    // Nothing waits for a missing thread.
     await expect(put(store, 'meanwhile')).rejects.toThrow(/is restarting/)
     db.exec('ROLLBACK')
     await up
@@ -217,7 +217,7 @@ test('the log is emptied while others write, before a commit would have to; a st
     }
     longest = Math.max(longest, pagesOfLog())
   }
-  // It was long enough to be emptied, and what has been written is many times as much.
+  // It was long enough to be emptied, and many times as much has been written.
   expect(longest).toBeGreaterThan(1_000)
   expect(longest).toBeLessThan(MAX_WAL_PAGES)
   const last = put(store, 'last')

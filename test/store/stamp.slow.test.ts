@@ -1,4 +1,4 @@
-/** Promise: a store that came from a copy is told at the start, and one that only moved is not (contract, section 7). */
+/** Promise: the start reports a store that came from a copy, but not one that only moved (contract, section 7). */
 
 import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ test('a new store is stamped, and told from no copy at later starts, after a cra
   expect(existsSync(stamp)).toBe(true)
   await write('N-1')
   expect(await origin()).toEqual(OWN)
-  // As a process leaves it that is killed: the stamp is of an earlier moment.
+  // A killed process leaves a stamp from an earlier moment.
   const earlier = readFileSync(stamp)
   await write('N-2')
   writeFileSync(stamp, earlier)

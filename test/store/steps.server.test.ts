@@ -1,4 +1,4 @@
-/** Promise: the schema is made once, and a step of it is taken while the release before runs (contract, section 7). */
+/** Promise: the schema is created once, and a step is applied while the previous release runs (contract, section 7). */
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,14 +16,14 @@ import { newFolder } from '../command.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
 import { named, newClaim } from './samples.ts'
 
-/** Adds to the schema: the release before goes on beside it. */
+/** Adds to the schema; the previous release keeps working beside it. */
 const ADDS: SchemaStep = {
   needs: VERSION,
   sql: `ALTER TABLE transload.claims ADD COLUMN note TEXT NOT NULL DEFAULT '';
     ALTER TABLE transload.claims ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;
     CREATE TABLE transload.notes (tenant TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (tenant, name)) WITHOUT ROWID`,
 }
-/** Takes something away that the release before needs. */
+/** Removes something that the previous release needs. */
 const TAKES: SchemaStep = { needs: VERSION + 2, sql: 'DROP TABLE transload.notes' }
 
 let folder: string
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A database, without a store, and its migration by these steps. */
+/** A database without a store, and its migration with these steps. */
 const engines = {
   async sqlite() {
     const url = join(folder, `${crypto.randomUUID()}.db`)
@@ -105,7 +105,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     expect([Number(version?.['version']), Number(version?.['applied'])]).toEqual([VERSION, VERSION + 1])
 
     await query("UPDATE claims SET note = 'kept'")
-    // A store that has not had the step does not lose the column in silence.
+    // A store without the step does not silently lose the column.
     const [other, lacking] = [await engines[engine](), await engines[engine]()]
     await other.migrate(next)
     for (const to of [lacking, other]) {

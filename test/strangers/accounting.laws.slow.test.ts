@@ -44,7 +44,7 @@ const REQUESTS: readonly Buffer[] = [
   ...rawRequests.map(({ bytes }) => Buffer.from(bytes, 'latin1')),
 ]
 
-/** The end of a request: the caller sends all or part of it, then waits, closes or resets the connection. */
+/** A caller's behavior: it sends all or part of a request, then waits, closes or resets the connection. */
 const anyBehavior = fc.record({
   request: fc.nat({ max: REQUESTS.length - 1 }),
   from: fc.integer({ min: 1, max: 3 }),
@@ -61,7 +61,7 @@ async function openUnreliable() {
     (incoming) => incoming.socket.destroy(),
     (_incoming, outgoing) => outgoing.writeHead(200, { 'content-length': '100' }).end('{'),
     (incoming, outgoing) => void incoming.once('close', () => outgoing.end('{}')),
-    // It sends nothing until the gateway gives up.
+    // Sends nothing until the gateway gives up.
     () => {},
     (_incoming, outgoing) => outgoing.writeHead(413).end('{}'),
   ]

@@ -41,7 +41,7 @@ const count = (what: string) => {
   statuses[what] = (statuses[what] ?? 0) + 1
 }
 
-/** Calls repeatedly, each time with another credential. */
+/** Calls repeatedly, each time with a different credential. */
 function callAgain(kind: string, credential: () => string) {
   return async (from: string) => {
     const agent = agentOf(from)

@@ -11,7 +11,7 @@ export interface Call {
 
 /** The answer to a call. */
 export interface Answer {
-  /** 0 where the connection broke. */
+  /** 0 if the connection broke. */
   readonly status: number
   readonly text: string
   readonly ms: number

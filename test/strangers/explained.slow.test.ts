@@ -1,4 +1,4 @@
-/** Promise: an explanation takes 50 ms of the event loop at most, whatever is pasted (contract, section 11). */
+/** Promise: an explanation of any text takes at most 50 ms of the event loop (contract, section 11). */
 
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { size } from '../size.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 const TIMES = size(5, 10)
-/** 50 on a machine that does nothing else; with others on its processors, the same work counts as up to twice as long. */
+/** The limit is 50 on an idle machine; on a busy one, the same work is measured up to twice as long. */
 const MOST_MS = 100
 const LONG_MS = 240_000
 const MEGABYTES = 265

@@ -1,4 +1,4 @@
-/** Promise: what strangers send takes little memory, and no more than there is (contract, section 5). */
+/** Promise: data from strangers take little memory, and never more than there is (contract, section 5). */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,7 +10,7 @@ import { openHoldingService } from '../http/service.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 import { connectFrom, held } from './sockets.ts'
 
-/* The garbage collector of a busy machine may be late, so each is tried twice. */
+/* On a busy machine, garbage collection may be late, so each test is tried twice. */
 
 vi.setConfig({ testTimeout: 60_000 })
 const RETRY = { retry: 1 }
@@ -23,7 +23,7 @@ const CRUMB = '1\r\n \r\n'
 setFlagsFromString('--expose-gc')
 const gc: () => void = runInNewContext('gc')
 
-/** The memory of this process, which includes the gateway, without garbage: what the first collection finalizes, the next one frees. */
+/** The memory of this process, which includes the gateway, without garbage. The second collection frees what the first one finalizes. */
 async function megabytes(): Promise<number> {
   gc()
   await new Promise(setImmediate)
@@ -35,7 +35,7 @@ async function megabytes(): Promise<number> {
 const CRUMBS = 40_000
 const CALLERS = 8
 const ROUNDS = 50
-/** If the parts were kept as they came, it would be 60 MB or more of JavaScript alone. */
+/** If the parts were kept as received, JavaScript alone would use 60 MB or more. */
 const FEW_MEGABYTES = 20
 
 const crumbs = Buffer.from(CRUMB.repeat(CRUMBS))
@@ -57,7 +57,7 @@ test('bodies of single bytes take no more memory than others', RETRY, async () =
 
 test('nor do they where a body means nothing, as long as the call takes', RETRY, async () => {
   const service = await openHoldingService()
-  // The spelling is known, so no call waits for the first one.
+  // The path is known, so no call waits for the first one.
   const env = { ...OWN, V2_SHIPMENT_PATH: '/v2/shipments' }
   const gateway = await startGateway({ env, serviceUrl: service.url })
   const before = await megabytes()
@@ -128,7 +128,7 @@ test(
       return { status }
     })
     const counts = statuses(answers)
-    // On a slow machine a body may take too long to come: 408.
+    // On a slow machine, a body may take too long to arrive: 408.
     expect(Object.keys(counts).filter((status) => !/^(200|408|429|503|0)$/.test(status))).toEqual([])
     expect(counts[200]).toBeGreaterThan(SOURCES)
     expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)

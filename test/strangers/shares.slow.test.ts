@@ -1,4 +1,4 @@
-/** Promise: each row of the table of limits holds, and what strangers hold leaves room for all others (contract, section 5). */
+/** Promise: each row of the table of limits holds, and strangers leave room for everyone else (contract, section 5). */
 
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test, vi } from 'vitest'
@@ -47,7 +47,7 @@ async function sent(gateway: To, address: string, bytes: string): Promise<Strang
 const begin = (gateway: To, address: string, bytes: number, more = '') =>
   sent(gateway, address, head(PATH, bytes, more) + ' '.repeat(bytes - 1))
 
-/** Expects that quotes one after the other, each over a new connection, are answered. */
+/** Expects answers to successive quotes, each over a new connection. */
 async function expectHonestServed(gateway: To): Promise<void> {
   for (let i = 0; i < ROUNDS; i += 1) {
     const { reply } = await sent(gateway, '127.0.0.99', call(SMALL, 'Connection: close\r\n'))
@@ -55,7 +55,7 @@ async function expectHonestServed(gateway: To): Promise<void> {
   }
 }
 
-/** Expects that a call is refused, and when it may come again. */
+/** Expects that a call is refused with the time when it may be repeated. */
 async function expectRefused({ reply }: Stranger, status: number): Promise<void> {
   const told = await reply
   // The rest of its body is not read.
@@ -88,7 +88,7 @@ describe('with default settings', () => {
     const body = quoteOf(LARGE_BYTES)
     const bytes = head(PATH, declared) + body
     const strangers = await atOnce(512, (i) => sent(gateway, `127.0.1.${(i % 2) + 1}`, bytes))
-    // As many as fit in a share of each; those are not answered yet.
+    // As many as fit in a share of each, without an answer yet.
     const fitting = 2 * Math.floor((16 * MIB) / LARGE_BYTES)
     const refused = () => strangers.filter(({ isClosed }) => isClosed())
     await vi.waitFor(() => expect(refused()).toHaveLength(512 - fitting), 20_000)
@@ -112,7 +112,7 @@ describe('with default settings', () => {
 
   test('unread long answers take a share of the memory, too', async () => {
     const gateway = await startGateway()
-    // Explained leaf by leaf; what is long is cut, so that many readers fit in the share of one address.
+    // It is explained leaf by leaf, and long parts are cut, so that many readers fit in the share of one address.
     const body = `{"pickup":"10314","delivery":"33166","vehicles":[${'{"a":1},'.repeat(30_000)}{}]}`
     const strangers = await atOnce(60, async () => {
       const one = await connectFrom(gateway, '127.0.1.1')
@@ -138,7 +138,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     const first = await begin(gateway, '127.0.1.1', 60_000)
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 59_999)
     await expectRefused(await sent(gateway, '127.0.1.1', head(PATH, 60_000)), 429)
-    // When the first is done, there is room again.
+    // When the first is finished, there is room again.
     first.write('}')
     expect((await first.reply)?.status).toBe(400)
     await held(gateway, ({ bodyBytes }) => bodyBytes === 0)
@@ -152,7 +152,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     for (const path of [PATH, '/v2/quote']) {
       await expectRefused(await sent(gateway, '127.0.1.4', head(path, 60_000)), 503)
     }
-    // What is explained takes eight times its size: so large, it has no room at any time.
+    // An explanation takes eight times the size of its text, so this one never has room.
     const explained = await sent(gateway, '127.0.1.4', head('/dry-run/createShipment.php', 60_000))
     expect((await explained.reply)?.status).toBe(413)
     await expectHonestServed(gateway)
@@ -226,7 +226,7 @@ describe('behind a proxy that is trusted', () => {
     }
     const unnamed = [1, 2, 3, 4, 5].map(() => quote(gateway, {}))
     await service.arrived(8)
-    // All is taken: the answer is 503 in the shape of its path, and probes go on.
+    // Everything is taken: the answer is 503 in the shape of its path, and probes continue.
     const Message = expect.stringContaining('overloaded')
     const booked = { Message, TransportationBooked: 'No' }
     expect(await quote(gateway, {})).toMatchObject({ status: 503, json: { Cost: '', ShipmentNumber: '', Message } })

@@ -13,7 +13,7 @@ export interface Stranger {
   readonly isClosed: () => boolean
 }
 
-/** Connects from an address of 127.0.0.0/8, all of which are this machine. */
+/** Connects from an address of 127.0.0.0/8, all of which belong to this machine. */
 export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddress: string): Promise<Stranger> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', localAddress, noDelay: true })
   const { write, replies, isClosed } = await openLine({ url }, socket)
@@ -21,7 +21,7 @@ export async function connectFrom({ url }: Pick<TestGateway, 'url'>, localAddres
   return { socket, write, reply: first, isClosed }
 }
 
-/** The current usage of all callers, by the gateway's gauges. */
+/** The current usage of all callers, from the gateway's gauges. */
 export interface HeldResources {
   readonly connections: number
   readonly calls: number
@@ -37,7 +37,7 @@ export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promi
   return { connections: read('connections'), calls: read('calls_under_way'), bodyBytes: read('body_bytes') }
 }
 
-/** Resolves once the gauges are as wanted. */
+/** Resolves when the gauges are as wanted. */
 export async function held(
   gateway: Pick<TestGateway, 'adminUrl'>,
   isWanted: (held: HeldResources) => boolean,

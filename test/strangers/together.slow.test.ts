@@ -12,13 +12,13 @@ import { type Answer, agentOf, callFrom } from './call.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
 /*
- * All attacks at once, from 50 addresses, while ten honest callers quote and book. Linux answers on all of 127.0.0.0/8.
+ * Runs all attacks at once, from 50 addresses, while ten honest callers quote and book. Linux answers on all of 127.0.0.0/8.
  */
 
 const ATTACKERS = join(import.meta.dirname, 'attackers.ts')
 const ATTACK_SECONDS = size(2, 60)
 const HONEST = 10
-/** Honest callers whose credentials the gateway meets for the first time while the attack runs. */
+/** Honest callers whose credentials the gateway first sees during the attack. */
 const NEW = 5
 const PAUSE_MS = 10
 const MOST_MEGABYTES = 256
@@ -36,7 +36,7 @@ interface Honest {
   readonly authorization: string
 }
 
-/** Quotes and books as one caller, once and until it is over; returns the answers. */
+/** Quotes and books as one caller, at least once and until it is over; returns the answers. */
 async function quoteAndBook(
   { url }: GatewayProcess,
   { name, authorization }: Honest,

@@ -15,10 +15,10 @@ const anyText = fc.oneof(
 )
 const digits = fc.stringMatching(/^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?$/)
 
-/** `JSON.parse` of Node 24.21 takes `"` and `\\` for one another where they are the whole name of a member. */
+/** `JSON.parse` in Node 24.21 confuses `"` and `\\` if they are the whole name of a member. */
 const anyName = anyText.map((text) => (text.length === 1 ? `${text}.` : text))
 
-/** A value written as JSON, with blanks wherever they may be. */
+/** A value written as JSON, with blanks wherever they are allowed. */
 const written: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -35,7 +35,7 @@ const written: fc.Arbitrary<string> = fc.letrec<{ value: string }>((tie) => ({
   ),
 })).value
 
-/** Returns the results of both readers for a text; undefined for a refusal. */
+/** Returns the results of both parsers for a text; undefined for a refusal. */
 function bothRead(text: string): readonly [own: string | undefined, native: string | undefined] {
   const read = (parse: (text: string) => unknown) => {
     try {
@@ -45,7 +45,7 @@ function bothRead(text: string): readonly [own: string | undefined, native: stri
       throw error
     }
   }
-  // Numbers as doubles, the way `JSON.parse` has them.
+  // Numbers as doubles, as in `JSON.parse`.
   return [read((json) => JSON.parse(JSON.stringify([parseJson(json)]))[0]), read(JSON.parse)]
 }
 

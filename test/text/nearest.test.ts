@@ -1,4 +1,4 @@
-/** Promise: a slip is told with what was probably meant (contract, section 9). */
+/** Promise: a slip is reported with the probable intention (contract, section 9). */
 
 import { expect, test } from 'vitest'
 import { nearest } from '../../src/language/text/nearest.ts'

@@ -1,4 +1,4 @@
-/** Promise: text of the service is shown without harm, and moves no cursor (contract, sections 9 and 11). */
+/** Promise: text from the service is shown harmlessly, and moves no cursor (contract, sections 9 and 11). */
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Promise: lists, caches and locks keep what they were given. */
+/** Promise: lists, caches and locks keep their content. */
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'

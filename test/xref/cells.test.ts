@@ -1,4 +1,4 @@
-/** Promise: a cell of an export is no formula, steers no terminal, and is read back (contract, section 11). */
+/** Promise: a cell of an export is not a formula, controls no terminal, and can be read back (contract, section 11). */
 
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
@@ -23,7 +23,7 @@ const text = fc
   )
   .map((parts) => parts.join('').toWellFormed())
 
-/** The cells of a line as any reader of CSV sees them. */
+/** The cells of a line as any CSV parser sees them. */
 const cellsOf = (line: string): readonly string[] => parse(line, { trim: true })[0] ?? []
 
 test('a cell is read back as it was, is obeyed by no terminal, and is no formula in a spreadsheet', () => {
@@ -33,7 +33,7 @@ test('a cell is read back as it was, is obeyed by no terminal, and is no formula
     expect(cells.slice(1, -1).map(fromCell)).toEqual(values)
     expect(line).not.toMatch(OBEYED)
     for (const cell of cells) expect(cell).not.toMatch(FORMULA)
-    // Programs differ in what separates cells, and in what they make of quotes inside one.
+    // Programs differ in their separators, and in how they read quotes inside a cell.
     for (const cell of line.split(';')) expect(cell.replace(/^["\s]+/, '')).not.toMatch(FORMULA)
   })
   fc.assert(law, { numRuns: runs(500, 5_000) })

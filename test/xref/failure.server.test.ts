@@ -81,7 +81,7 @@ test('a gateway that starts before its server serves what needs none, and all on
     err: { type: 'StoreDown', message: expect.stringMatching(reason) },
   })
   expect(out).not.toContain('password')
-  // Said when it changes, not with every try.
+  // It is logged when it changes, not with every try.
   expect(out.match(/"store ready"/g)).toHaveLength(1)
 })
 
@@ -156,7 +156,7 @@ test('a disk that is full', async () => {
   await load.stop()
   expect(load.refused()).toBeGreaterThan(0)
   expect(load.given.length).toBeGreaterThan(0)
-  // Small writes may still find a place in pages that are there; sooner or later a booking finds none and is not sent.
+  // Small writes may still fit into existing pages; sooner or later a booking finds no room and is not sent.
   const booked: string[] = []
   for (let last = '', nth = 0; last !== 'No'; nth += 1) {
     const ReferenceNumber = `REF-${nth}-`.padEnd(4_000, 'x')

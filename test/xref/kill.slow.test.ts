@@ -9,7 +9,7 @@ import { approve, quote } from './program.ts'
 
 const ROUNDS = size(4, 50)
 const CALLERS = 6
-/** The kill comes after so many answered calls at most. */
+/** The kill comes after at most this many answered calls. */
 const MOST_ANSWERS = 40
 
 test('every number that a caller was given resolves after SIGKILL', { timeout: 150_000 }, async () => {
@@ -37,7 +37,7 @@ test('every number that a caller was given resolves after SIGKILL', { timeout: 1
           expect([status, json.ShipmentNumber]).toEqual([200, number])
           given.set(number, zip)
         } catch (error) {
-          // Only a gateway that is gone may leave a call without an answer.
+          // Only a dead gateway may leave a call without an answer.
           if (!dead || !(error instanceof TypeError)) throw error
         }
         if (given.size < last || dead) continue

@@ -17,9 +17,9 @@ afterAll(() => server.remove())
 
 const ROUNDS = 15
 
-/** Two gateways with a store each on the same data, before one service. */
+/** Two gateways, each with a store on the same data, before one service. */
 async function twoGateways(storeUrl: string): Promise<readonly [TestGateway, TestGateway]> {
-  // The service makes no shipment of an approved quote: an approval of a booked one would be answered from the booking.
+  // The service makes no shipment of an approved quote, because an approval of a booked one would be answered from the booking.
   const one = await startGateway({ store: await openStore(storeUrl), sandbox: { approvalBooks: false } })
   const other = await startGateway({ store: await openStore(storeUrl), serviceUrl: one.sandbox.url })
   return [one, other]
@@ -28,7 +28,7 @@ async function twoGateways(storeUrl: string): Promise<readonly [TestGateway, Tes
 const read = (gateway: { readonly url: string }, query: Record<string, string>) =>
   get(gateway, `/getShipment.php?${new URLSearchParams(query)}`)
 
-/** The path of the last request to the service that was no read. */
+/** The path of the last request to the service that was not a read. */
 const lastPath = ({ sandbox }: TestGateway) => sandbox.requests.findLast(({ method }) => method !== 'GET')?.path
 
 describe.each([
