@@ -1,8 +1,8 @@
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { configurationErrors } from '../language/config/errors.ts'
 import { programVersion } from '../language/config/version.ts'
-import { CommandFailed, reportFailure, UsageError } from './commands/failures.ts'
-import { endWhenOutputCloses, printError } from './commands/output.ts'
+import { CommandFailed, endWhenOutputCloses, reportFailure, UsageError } from './commands/failures.ts'
+import { printError } from './commands/output.ts'
 import { unsetIfBlank } from './commands/process.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */

@@ -8,13 +8,12 @@ import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { isStoredAsGone, type Store, type StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
-import { EXIT_FAILED, EXIT_UNREADABLE } from '../exit-codes.ts'
 import { csvRows, decodedText, fromCell } from '../transfer/file-records.ts'
-import { grouped, plural } from '../words.ts'
+import { grouped, isoTime, plural } from '../words.ts'
 import { ownAccounts } from './accounts.ts'
-import { CommandFailed, FileUnreadable, namingFile, UsageError } from './failures.ts'
+import { CommandFailed, EXIT_FAILED, EXIT_UNREADABLE, FileUnreadable, namingFile, UsageError } from './failures.ts'
 import { storeConfig, withExistingStore } from './open-store.ts'
-import { print, printError, printJson } from './output.ts'
+import { type Options, print, printError, printJson } from './output.ts'
 
 /** The columns of a list, each with usual names as letters and digits alone, the most certain first. */
 const COLUMNS = {
@@ -98,14 +97,11 @@ const KNOWN = `SELECT l.number, l.reference, max(l.stands) AS stands, m.tenant, 
 /** Lines that are the same in every cell, and lines with the same number, VIN and price: whether the latter are parts, the quote tells. */
 const AGAIN = `SELECT a.*, m.tenant, m.id FROM again a LEFT JOIN matches m ON m.number = a.number GROUP BY a.number, a.vin, a.cents`
 
-interface AuditOptions {
-  readonly columns?: string
-  readonly tenant?: string
-  readonly json?: boolean
-}
-
 /** Compares a list of shipments with the bookings of the store. */
-export async function audit(file: string, { columns = '', tenant, json = false }: AuditOptions): Promise<number> {
+export async function audit(
+  file: string,
+  { columns = '', tenant, json = false }: Options<'json', 'columns' | 'tenant'>,
+): Promise<number> {
   const chosen = chosenColumns(columns)
   const audited = new DatabaseSync('')
   try {
@@ -223,16 +219,14 @@ async function readList(file: string, chosen: ReadonlyMap<string, string>, audit
     if (price !== '' && cents === null) left['prices that are not amounts'] += 1
     if (date !== '' && !period) left['dates that cannot be read'] += 1
     if (number === '') continue
-    const stands = CANCELED.test(status) ? 0 : 1
-    const [at, until] = [period?.at ?? null, period?.until ?? null]
     insert.run(
       thingKey(number),
       reference,
       vinKey(vin),
       cents,
-      stands,
-      at,
-      until,
+      CANCELED.test(status) ? 0 : 1,
+      period?.at ?? null,
+      period?.until ?? null,
       hash('sha256', JSON.stringify(cells)),
     )
     rows += 1
@@ -278,28 +272,13 @@ async function copyBookings(store: Store, tenant: string | undefined, audited: D
   return copied
 }
 
-interface Anomaly {
-  readonly kind:
-    | 'twice'
-    | 'not-booked-here'
-    | 'not-listed'
-    | 'other-price'
-    | 'billed-twice'
-    | 'canceled-here'
-    | 'canceled-there'
-    | 'other-reference'
-  /** The line for people. */
-  readonly text: string
-  readonly [more: string]: unknown
-}
-
-/** Finds what the list and the store tell differently. A list that ends at `listedAt` lacks no later booking. */
+/** Finds what the list and the store tell differently; `text` is the line for people. A list that ends at `listedAt` lacks no later booking. */
 async function* anomalies(
   store: Store,
   audited: DatabaseSync,
   listedAt: number,
   prices: { compared: number; unquoted: number },
-): AsyncGenerator<Anomaly> {
+) {
   const quotedOf = async (shipment: StoredShipment | undefined) =>
     centsOf((shipment?.quote && (await store.quote(shipment.tenant, shipment.quote))?.price) || '')
   for (const row of audited.prepare(TWICE).iterate()) {
@@ -318,7 +297,7 @@ async function* anomalies(
     yield { kind: 'not-booked-here', ...row, text: `${what} ${todo}` }
   }
   for (const row of audited.prepare(LACKED).iterate(listedAt)) {
-    const at = new Date(Number(row['at'])).toISOString()
+    const at = isoTime(Number(row['at']))
     const text = `${row['handle']} (${row['reference']}) was booked at ${at} as shipment ${row['shipment']}, which is not in the list. Ask the service for that shipment.`
     yield { kind: 'not-listed', ...row, at, text }
   }

@@ -24,14 +24,9 @@ import { aligned, durationOf, isoTime, plural, STATES, sentenceOf, stateOf } fro
 import { ownAccounts } from './accounts.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, timeOf, withExistingStore, withoutService } from './open-store.ts'
-import { type JsonOption, print, printError, printJson, printPages } from './output.ts'
+import { type JsonOption, type Options, print, printError, printJson, printPages } from './output.ts'
 
-interface ListOptions extends JsonOption {
-  readonly state?: ClaimState
-  readonly tenant?: string
-  readonly reference?: string
-  readonly since?: string
-}
+type ListOptions = Options<'json', 'tenant' | 'reference' | 'since'> & { readonly state?: ClaimState }
 
 const COLUMNS = ['key', 'state', 'created', 'tenant', 'reference', 'vin', 'shipment'] as const
 /** How many bookings are listed in one step. */
@@ -117,13 +112,7 @@ function cardOf(
 /** Writes a time to the second. */
 const secondOf = (at: number): string => `${isoTime(at).slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
 
-interface SettleOptions {
-  readonly shipmentId?: string
-  readonly number?: string
-  readonly notBooked?: boolean
-  readonly unchecked?: boolean
-  readonly yes?: boolean
-}
+type SettleOptions = Options<'notBooked' | 'unchecked' | 'yes', 'shipmentId' | 'number'>
 
 /** Records the outcome of an unknown booking, of whose shipment the service is asked first. */
 export function settle(handle: string, { unchecked = false, yes = false, ...options }: SettleOptions): Promise<number> {

@@ -16,24 +16,14 @@ import { readConfig } from '../../language/config/config.ts'
 import { serviceAddress } from '../../language/config/values.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED } from '../exit-codes.ts'
 import { isoTime, plural } from '../words.ts'
 import { chosenAccount } from './accounts.ts'
-import { CommandFailed, UsageError } from './failures.ts'
-import { print, printError } from './output.ts'
+import { CommandFailed, EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, UsageError } from './failures.ts'
+import { type Options, print, printError } from './output.ts'
 import { watchSignals } from './process.ts'
 
-/** The values of the options. */
-interface AssumptionsOptions {
-  readonly stage?: string
-  readonly bookings?: boolean
-  readonly tenant?: string
-  readonly plan?: boolean
-  readonly only?: string
-  readonly save?: string
-  readonly compare?: string
+type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'tenant' | 'only' | 'save' | 'compare'> & {
   readonly journal: string
-  readonly cleanUp?: boolean
 }
 
 /** Tries the assumptions of the gateway about the service; returns the exit code. */

@@ -13,23 +13,20 @@ import { basicOf } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import { recentOverview } from '../reports/report.ts'
 import { aligned, isoTime } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
+import { EXIT_FAILED } from './failures.ts'
 import { mistakeOfMemory, refusalAhead } from './last-store.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
 import { modeOf, obstacleAt, unusableStore, withExistingStore } from './open-store.ts'
-import { type JsonOption, print, printError, printJson } from './output.ts'
+import { type Options, print, printError, printJson } from './output.ts'
 
 /**
  * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
  * brownouts to come and what is set, without secrets.
  */
-export async function check({
-  json = false,
-  connect = false,
-}: JsonOption & { readonly connect?: boolean }): Promise<number> {
+export async function check({ json = false, connect = false }: Options<'json' | 'connect'>): Promise<number> {
   const lacking: string[] = []
   const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.

@@ -30,16 +30,10 @@ import {
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
 import { runNaiveProxy } from './naive-proxy.ts'
-import { print } from './output.ts'
+import { type Options, print } from './output.ts'
 import { stopSignal, thisProgram } from './process.ts'
 
-interface DemoOptions {
-  readonly chaos?: boolean
-  readonly seconds?: number
-  /** The address of the service: runs the naive proxy, which the chaos starts. */
-  readonly naive?: string
-  readonly withHistory?: boolean
-}
+type DemoOptions = Options<'chaos' | 'withHistory', 'naive'> & { readonly seconds?: number }
 
 const CHAOS_SECONDS = 60
 
@@ -50,6 +44,7 @@ export async function demo({
   naive,
   withHistory = false,
 }: DemoOptions): Promise<number> {
+  // It is the address of the service; the chaos starts this.
   if (naive !== undefined) return runNaiveProxy(naive)
   if (chaos) return runChaos(seconds)
   const directory = await mkdtemp(join(tmpdir(), 'transload-demo-'))

@@ -3,8 +3,25 @@ import { CommanderError } from 'commander'
 import type { Config } from '../../language/config/config.ts'
 import { configurationErrors } from '../../language/config/errors.ts'
 import { StoreDown, StoreTooNew } from '../../outside/store/store.ts'
-import { EXIT_CONFIG, EXIT_FAILED, EXIT_USAGE } from '../exit-codes.ts'
 import { printError } from './output.ts'
+
+/** The command failed. */
+export const EXIT_FAILED = 1
+
+/** EX_USAGE of sysexits.h: the command line has an error. */
+export const EXIT_USAGE = 64
+
+/** EX_DATAERR of sysexits.h: a file that the command reads cannot be read. */
+export const EXIT_UNREADABLE = 65
+
+/** EX_CONFIG of sysexits.h: a start fails until the configuration is corrected. */
+export const EXIT_CONFIG = 78
+
+/** A check of the service contradicts an assumption of the gateway. */
+export const EXIT_CONTRADICTED = 2
+
+/** A check of the service found something else than an earlier one. */
+export const EXIT_CHANGED = 3
 
 /** The command line is invalid in a way that its grammar does not tell. */
 export class UsageError extends Error {
@@ -111,4 +128,18 @@ export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PO
   }
   const other = `cannot listen on port ${port} of ${host} (${error.code}); see ${prefix}HOST and ${prefix}PORT`
   return new CommandFailed(reasons[error.code ?? ''] ?? other)
+}
+
+/**
+ * Ends the process when standard output takes no more: quietly when its reader has closed it, as in
+ * `transload xref export | head`, else as a failure, such as on a full disk.
+ */
+export function endWhenOutputCloses(): void {
+  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    if (code === 'EPIPE') process.exit(0)
+    printError(`transload: cannot write standard output: ${message}`)
+    process.exit(EXIT_FAILED)
+  })
+  // A message that cannot be shown does not change the exit code.
+  process.stderr.on('error', () => {})
 }

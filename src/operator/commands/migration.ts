@@ -7,10 +7,10 @@ import { problemsOf } from '../reports/work.ts'
 import { plural, total } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
-import { type JsonOption, print, printJson } from './output.ts'
+import { type Options, print, printJson } from './output.ts'
 
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export function report({ tenant, json = false }: JsonOption & { readonly tenant?: string }): Promise<number> {
+export function report({ tenant, json = false }: Options<'json', 'tenant'>): Promise<number> {
   return withExistingStore(async (store) => {
     const config = storeConfig()
     const { TENANTS_FILE: file, V2_CLIENT_ID: id } = config

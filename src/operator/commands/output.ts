@@ -1,5 +1,4 @@
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import { aligned, grouped } from '../words.ts'
 
 /*
@@ -24,9 +23,12 @@ export function printJson(value: unknown, indent?: number): void {
   process.stdout.write(`${printableJson(value, indent)}\n`)
 }
 
-export interface JsonOption {
-  readonly json?: boolean
-}
+/** The options of a command: those that are set or not, and those with a text. */
+export type Options<Flag extends string, Text extends string = never> = {
+  readonly [Name in Flag]?: boolean
+} & { readonly [Name in Text]?: string }
+
+export type JsonOption = Options<'json'>
 
 /** Prints a result: as JSON if that is asked for, else as lines. */
 export function printResult({ json = false }: JsonOption, value: object, ...lines: readonly string[]): number {
@@ -81,20 +83,6 @@ export function prompt(question: string): void {
 }
 
 const joined = (lines: readonly string[]): string => lines.map((line) => `${escapeControls(line)}\n`).join('')
-
-/**
- * Ends the process when standard output takes no more: quietly when its reader has closed it, as in
- * `transload xref export | head`, else as a failure, such as on a full disk.
- */
-export function endWhenOutputCloses(): void {
-  process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-    if (code === 'EPIPE') process.exit(0)
-    printError(`transload: cannot write standard output: ${message}`)
-    process.exit(EXIT_FAILED)
-  })
-  // A message that cannot be shown does not change the exit code.
-  process.stderr.on('error', () => {})
-}
 
 const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000

@@ -1,7 +1,9 @@
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import { shellWord } from '../../calls/update-program.ts'
-import { EXIT_SIGNALED } from '../exit-codes.ts'
+
+/** Shells add this to the number of the signal that ended a command. */
+const EXIT_SIGNALED = 128
 
 /** Resolves at the next SIGTERM or SIGINT. */
 export const stopSignal = (): Promise<NodeJS.Signals> => watchSignals().received
@@ -27,16 +29,4 @@ export const thisProgram = (): readonly string[] => [process.execPath, resolve(p
 /** A blank variable counts as unset. */
 export function unsetIfBlank(name: string): void {
   if (process.env[name]?.trim() === '') delete process.env[name]
-}
-
-/** The rights of Node's permission model. The types lack `drop`, and so do older releases of Node 24. */
-interface Permission {
-  readonly has: (right: string) => boolean
-  readonly drop?: (right: string) => void
-}
-
-/** Gives up for good to start threads. It has no effect unless Node runs with `--permission`. */
-export function dropThreads(): void {
-  const { permission }: { readonly permission?: Permission } = process
-  permission?.drop?.('worker')
 }

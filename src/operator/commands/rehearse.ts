@@ -26,27 +26,17 @@ import { loadEngine, openStore } from '../../outside/store/open.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createMask, keptFields } from '../../runtime/record.ts'
 import { openNames } from '../../state/names/names.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
-import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { isSameFile, openConfiguredStore, withoutService } from './open-store.ts'
-import { createProgress, type JsonOption, print, printError, printJson } from './output.ts'
+import { createProgress, type Options, print, printError, printJson } from './output.ts'
 import { watchSignals } from './process.ts'
 
-/** The options, as they were given. */
-interface RehearseOptions extends JsonOption {
-  readonly showValues?: boolean
-  readonly html?: string
-  readonly keep?: number
-  readonly lookups?: string
-  readonly learn?: string
-  readonly minPass?: string
-  readonly ignore?: string
-  readonly tenant?: string
-  readonly against?: string
-  readonly rate: string
-}
+type RehearseOptions = Options<
+  'json' | 'showValues',
+  'html' | 'lookups' | 'learn' | 'minPass' | 'ignore' | 'tenant' | 'against'
+> & { readonly keep?: number; readonly rate: string }
 
 const STANDARD_INPUT = '-'
 const HUNDRED = 100

@@ -5,13 +5,12 @@ import { programVersion } from '../../language/config/version.ts'
 import { loadEngine } from '../../outside/store/open.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
 import { createLog, endOfLog, logFormat } from '../../runtime/log.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
-import { listenFailure, reportFailure } from './failures.ts'
+import { EXIT_FAILED, listenFailure, reportFailure } from './failures.ts'
 import { declaresStore, keepStore, openMemory, refuseOldFolder, storePlace } from './last-store.ts'
 import { loadConfig } from './load.ts'
 import { modeOf, openConfiguredStore } from './open-store.ts'
-import { printError } from './output.ts'
-import { dropThreads, stopSignal } from './process.ts'
+import { type Options, printError } from './output.ts'
+import { stopSignal } from './process.ts'
 
 /**
  * V8 would allocate objects in the old generation if many from the same place survived once, as those of the first calls
@@ -26,7 +25,7 @@ const YOUNG_FLAG = '--no-allocation-site-pretenuring'
 const HEAP_FLAG = '--heap-growing-percent=50'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → listeners → drain. */
-export async function serve({ newStore = false }: { readonly newStore?: boolean } = {}): Promise<never> {
+export async function serve({ newStore = false }: Options<'newStore'> = {}): Promise<never> {
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
@@ -68,7 +67,10 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
   setFlagsFromString(HEAP_FLAG)
   collectAfterStart()
   // The embedded store starts a thread when it needs one.
-  if (store.engine !== 'sqlite') dropThreads()
+  if (store.engine !== 'sqlite') {
+    const { permission }: { readonly permission?: Permission } = process
+    permission?.drop?.('worker')
+  }
   const { url, adminUrl: admin } = gateway
   log.info({ version: programVersion(), pid: process.pid, url, admin, service: config.V2_BASE_URL.origin }, 'listening')
 
@@ -93,6 +95,12 @@ export async function serve({ newStore = false }: { readonly newStore?: boolean 
   await endOfLog(log)
   // A request that the service has not answered yet would keep the process alive beyond the grace.
   process.exit(0)
+}
+
+/** The rights of Node's permission model, if it runs with `--permission`. The types lack `drop`, and so do older releases of Node 24. */
+interface Permission {
+  readonly has: (right: string) => boolean
+  readonly drop?: (right: string) => void
 }
 
 /** Looks at a store that may go down again meanwhile. */

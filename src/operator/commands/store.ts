@@ -21,9 +21,8 @@ import { type Store, StoreDown, StoreTooNew } from '../../outside/store/store.ts
 import { doubtView, originText } from '../../state/bookings/leases.ts'
 import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
 import { pruneTable } from '../../state/uses/pruning.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
-import { aligned, grouped, isoTime } from '../words.ts'
-import { CommandFailed, UsageError } from './failures.ts'
+import { aligned, grouped, isoTime, total } from '../words.ts'
+import { CommandFailed, EXIT_FAILED, UsageError } from './failures.ts'
 import { refuseOldFolder, storePlace } from './last-store.ts'
 import {
   embeddedStorePath,
@@ -35,10 +34,10 @@ import {
   timeOf,
   withExistingStore,
 } from './open-store.ts'
-import { createProgress, type JsonOption, print, printError, printResult } from './output.ts'
+import { createProgress, type JsonOption, type Options, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
-export async function backup(file: string, { force = false }: { readonly force?: boolean }): Promise<number> {
+export async function backup(file: string, { force = false }: Options<'force'>): Promise<number> {
   const path = existing(
     embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
   )
@@ -66,15 +65,10 @@ function unusableFile(error: unknown, file: string): unknown {
   return isDamage(error) ? new CommandFailed(`${file} is damaged: ${messageOf(error)}`) : error
 }
 
-interface DoubtOptions {
-  readonly since?: string
-  readonly until?: string
-}
-
 /** Puts a backup in the place of the store, which no gateway may use meanwhile. */
 export async function restore(
   file: string,
-  { force = false, ...options }: DoubtOptions & { readonly complete?: boolean; readonly force?: boolean },
+  { force = false, ...options }: Options<'complete' | 'force', 'since' | 'until'>,
 ): Promise<number> {
   const since = timeOf('--since', options.since, 'past')
   const until = timeOf('--until', options.until, 'future') ?? 0
@@ -120,7 +114,7 @@ function restoreFailure(error: unknown, file: string): unknown {
 }
 
 /** Declares that bookings may be missing in the store. Gateways that run know it within seconds. */
-export function doubt(options: DoubtOptions): Promise<number> {
+export function doubt(options: Options<never, 'since' | 'until'>): Promise<number> {
   const since = timeOf('--since', options.since, 'past') ?? 0
   const until = timeOf('--until', options.until, 'future') ?? 0
   return withExistingStore(async (store) => {
@@ -352,29 +346,24 @@ const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
 }
 
 /** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
-export async function prune({
-  dryRun = false,
-  json = false,
-}: JsonOption & { readonly dryRun?: boolean }): Promise<number> {
+export async function prune({ dryRun = false, json = false }: Options<'json' | 'dryRun'>): Promise<number> {
   const { BOOKING_DAYS: days } = storeConfig()
   return withExistingStore(async (store) => {
     const progress = createProgress(dryRun ? 'counted' : 'deleted')
-    const tables: { readonly table: keyof typeof MEANINGS; readonly pruned: number }[] = []
-    let rows = 0
+    const tables = []
     for (const table of PRUNED_TABLES) {
       // Half of the time belongs to the gateways.
       const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
       const pruned = await pruneTable(store, table, options)
       tables.push({ table, pruned })
-      rows += pruned
-      progress.update(rows)
+      progress.update(total(tables, 'pruned'))
     }
     progress.end()
     return printResult(
       { json },
       { days, dryRun, tables },
       ...tables.map(({ table, pruned }) => countLine(pruned, MEANINGS[table])),
-      `${grouped(rows)} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
+      `${grouped(total(tables, 'pruned'))} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
     )
   })
 }

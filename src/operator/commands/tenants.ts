@@ -24,7 +24,7 @@ import { makeLike } from '../../outside/store/sqlite/backup.ts'
 import { plural } from '../words.ts'
 import { CommandFailed, UsageError } from './failures.ts'
 import { mappingsOf, withoutService } from './open-store.ts'
-import { type JsonOption, print, printError, printJson, prompt } from './output.ts'
+import { type JsonOption, type Options, print, printError, printJson, prompt } from './output.ts'
 
 /** Reads the secret from standard input, because arguments appear in the shell's history and in the process list. */
 export async function hash(): Promise<number> {
@@ -35,16 +35,7 @@ export async function hash(): Promise<number> {
   return 0
 }
 
-interface FileOption {
-  readonly file?: string
-}
-
-interface AddOptions extends FileOption {
-  readonly id?: string
-  readonly v2ClientId: string
-  readonly v2SecretEnv?: string
-  readonly v2SecretFile?: string
-}
+type AddOptions = Options<never, 'file' | 'id' | 'v2SecretEnv' | 'v2SecretFile'> & { readonly v2ClientId: string }
 
 /** Adds a tenant with a secret that the gateway makes, and shows the secret once. */
 export async function add(
@@ -68,10 +59,7 @@ export async function add(
 }
 
 /** Gives a tenant a new secret beside the old ones, or in their place. */
-export async function rotate(
-  name: string,
-  { file, only = false }: FileOption & { readonly only?: boolean },
-): Promise<number> {
+export async function rotate(name: string, { file, only = false }: Options<'only', 'file'>): Promise<number> {
   const secret = makeSecret()
   const secret_hash = await hashSecret(secret)
   let id = name
@@ -92,7 +80,7 @@ export async function rotate(
 }
 
 /** Removes a tenant. */
-export function remove(name: string, { file }: FileOption): number {
+export function remove(name: string, { file }: Options<never, 'file'>): number {
   let left = 0
   edit(
     file,

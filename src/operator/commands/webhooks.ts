@@ -8,21 +8,23 @@ import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../o
 import type { Store } from '../../outside/store/store.ts'
 import { type CallbackEndpoint, callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import { isoTime, plural } from '../words.ts'
-import { CommandFailed, UsageError } from './failures.ts'
+import { CommandFailed, EXIT_FAILED, UsageError } from './failures.ts'
 import { mappingsOf, storeConfig, timeOf, withExistingStore } from './open-store.ts'
-import { createProgress, type JsonOption, printError, printJson, printPages, printResult } from './output.ts'
+import {
+  createProgress,
+  type JsonOption,
+  type Options,
+  printError,
+  printJson,
+  printPages,
+  printResult,
+} from './output.ts'
 
 /** How many events are listed, or replayed, in one step. */
 const PAGE = 500
 
-interface RangeOptions extends JsonOption {
-  readonly state?: EventState
-  readonly tenant?: string
-  readonly since?: string
-  readonly until?: string
-}
+type RangeOptions = Options<'json', 'tenant' | 'since' | 'until'> & { readonly state?: EventState }
 
 const filterOf = ({ state, tenant, since, until }: RangeOptions): EventFilter => ({
   tenant,

@@ -3,7 +3,6 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { printableLines } from '../../language/text/service-text.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { EXIT_FAILED } from '../exit-codes.ts'
 import type { Format } from '../transfer/file-records.ts'
 import {
   checkpointOf,
@@ -16,9 +15,9 @@ import {
   readRows,
 } from '../transfer/transfer.ts'
 import { grouped, isoTime, plural } from '../words.ts'
-import { CommandFailed, namingFile, UsageError } from './failures.ts'
+import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { refuseStore, withExistingStore, withStore } from './open-store.ts'
-import { createProgress, type JsonOption, printError, printJson, printResult } from './output.ts'
+import { createProgress, type Options, printError, printJson, printResult } from './output.ts'
 
 /** Shows the quotes and shipments of a number. */
 export function get(name: string, { tenant }: { readonly tenant: string }): Promise<number> {
@@ -45,12 +44,7 @@ export function get(name: string, { tenant }: { readonly tenant: string }): Prom
   })
 }
 
-interface ImportOptions extends JsonOption {
-  readonly tenant?: string
-  readonly format?: Format
-  readonly replace?: boolean
-  readonly restart?: boolean
-}
+type ImportOptions = Options<'json' | 'replace' | 'restart', 'tenant'> & { readonly format?: Format }
 
 /** Imports numbers. An import that was interrupted goes on after its last row. */
 export const importNumbers = (file: string, options: ImportOptions): Promise<number> =>
@@ -95,12 +89,7 @@ const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
 /** `numbers.ndjson` and `numbers.jsonl` are NDJSON. */
 const formatOf = (file = ''): Format => (/\.(ndjson|jsonl)$/i.test(file) ? 'ndjson' : 'csv')
 
-interface ExportOptions {
-  readonly tenant?: string
-  readonly format?: Format
-  readonly resume?: boolean
-  readonly force?: boolean
-}
+type ExportOptions = Options<'resume' | 'force', 'tenant'> & { readonly format?: Format }
 
 /** Exports numbers in the form of an import. */
 export async function exportNumbers(to: string | undefined, options: ExportOptions): Promise<number> {
