@@ -14,7 +14,7 @@ export const eventStatuses: Readonly<Record<string, string>> = {
 /** Notifies a caller of an event with the rows of a booking for the fields that have changed. */
 export const shipmentEvent = callback({
   name: 'shipment.event',
-  summary: 'Tell the caller about an event of its shipment.',
+  summary: 'Tell the caller about an event for its shipment.',
   events: 'any',
   fields: [
     move('Event', 'event', text),

@@ -34,7 +34,7 @@ export function guidePage({ catalog, config, address, callers, store }: GatewayR
   return publicPage(
     'Guide',
     html`<h1>Moving to version 2</h1>
-<p class="lead">${answers} To move, change the address, path, body and response of one call at a time.</p>
+<p class="lead">${answers} To move, change the address, path, body and response handling, one call at a time.</p>
 <ol class="steps">
 <li><h2>Get a credential</h2><p>${credentialAdvice(callers.mode, config.SUPPORT_CONTACT)}</p></li>
 <li><h2>Call the service's address</h2><p><code>${origin}${prefix}</code> instead of the old host.</p></li>
