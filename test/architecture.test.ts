@@ -39,8 +39,8 @@ function importsOf({ path, text }: Source): readonly { readonly target: string; 
 /** Returns the text of a file without its comments. */
 const codeOf = ({ text }: Source): string => text.replace(/\/\*[\s\S]*?\*\/|(^|\s)\/\/.*$/gm, '$1')
 
-/** The bands, uppermost first. Each imports from itself and from those below it. */
-const BANDS: readonly string[] = [
+/** The layers, from the top: each imports only from itself and from those below it. */
+const LAYERS: readonly string[] = [
   'src/main.ts',
   'src/operator/',
   'src/labs/',
@@ -55,12 +55,12 @@ const BANDS: readonly string[] = [
   'src/language/',
 ]
 
-/** Returns the band of a file. */
-const bandOf = (path: string) =>
-  BANDS.find((place) => (place === 'src/' ? dirname(path) === 'src' : path.startsWith(place)))
+/** Returns the layer of a file. */
+const layerOf = (path: string) =>
+  LAYERS.find((place) => (place === 'src/' ? dirname(path) === 'src' : path.startsWith(place)))
 
-/** Returns the depth of a file's band; -1 if it is in no band. */
-const depthOf = (path: string): number => BANDS.indexOf(bandOf(path) ?? '')
+/** Returns how far down a file is; -1 if it is not in a layer. */
+const depthOf = (path: string): number => LAYERS.indexOf(layerOf(path) ?? '')
 
 /** Returns the room of a file: its folder in a band, or the band itself if it has no rooms. */
 const roomOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
@@ -125,12 +125,12 @@ const ofFiles: readonly RuleOfFiles[] = JSON.parse(readFileSync(join(ROOT, 'test
 
 const rules: readonly (readonly [rule: string, breaches: Breaches, broken: Broken])[] = [
   [
-    'every file is in a band',
-    (sources) => sources.map(({ path }) => path).filter((path) => bandOf(path) === undefined),
+    'every file is in a layer',
+    (sources) => sources.map(({ path }) => path).filter((path) => layerOf(path) === undefined),
     { 'src/attic/box.ts': '' },
   ],
   [
-    'bands import downward only, types included',
+    'layers import downward only, types included',
     imports((path, target) => depthOf(target) !== -1 && depthOf(target) < depthOf(path)),
     { 'src/edge/nosy.ts': "import type { Call } from '../calls/legacy.ts'" },
   ],
@@ -163,9 +163,9 @@ test.each(rules)('%s', (_rule, breaches, broken) => {
   expect(breaches([...program, ...files]).length).toBeGreaterThan(0)
 })
 
-test('every band holds files', () => {
-  const folders = new Set(program.map(({ path }) => bandOf(path)))
-  expect(BANDS.filter((place) => !folders.has(place))).toEqual([])
+test('every layer holds files', () => {
+  const folders = new Set(program.map(({ path }) => layerOf(path)))
+  expect(LAYERS.filter((place) => !folders.has(place))).toEqual([])
 })
 
 test('every relative import leads to a file of the program: not to tests, benchmarks or scripts', () => {
