@@ -1,7 +1,4 @@
-/**
- * Promise: a body is received up to its limit, unpacked, and counted for its source; a streamed one arrives whole or as an error (contract,
- * section 2).
- */
+/** Promise: a body is received up to its limit, unpacked, and counted for its source; a streamed one arrives whole or as an error (contract, section 2). */
 
 import { once } from 'node:events'
 import { createServer, IncomingMessage, type ServerResponse } from 'node:http'

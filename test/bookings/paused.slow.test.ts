@@ -1,7 +1,4 @@
-/**
- * Promise: a gateway that was suspended for more than half of its lease, between a claim and its request, sends nothing (contract, section
- * 7).
- */
+/** Promise: a gateway that was suspended for more than half of its lease, between a claim and its request, sends nothing (contract, section 7). */
 
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'

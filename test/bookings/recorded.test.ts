@@ -1,6 +1,4 @@
-/**
- * Promise: a booking is recorded before it is answered, or otherwise as soon as there is room, and never forgotten (contract, section 7).
- */
+/** Promise: a booking is recorded before it is answered, or otherwise as soon as there is room, and never forgotten (contract, section 7). */
 
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

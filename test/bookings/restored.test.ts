@@ -1,7 +1,4 @@
-/**
- * Promise: bookings that a restored store may lack are not sent again, but stay unknown until an operator or the service decides (contract,
- * section 7).
- */
+/** Promise: bookings that a restored store may lack are not sent again, but stay unknown until an operator or the service decides (contract, section 7). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'

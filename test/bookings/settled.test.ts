@@ -1,7 +1,4 @@
-/**
- * Promise: only an unknown booking is settled, as one shipment that no other booking has, and is answered accordingly (contract, section
- * 7).
- */
+/** Promise: only an unknown booking is settled, as one shipment that no other booking has, and is answered accordingly (contract, section 7). */
 
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'

@@ -1,7 +1,4 @@
-/**
- * Promise: new code is checked before it is used: common mistakes are found, and correct programs are never rejected (contract, section
- * 12).
- */
+/** Promise: new code is checked before it is used: common mistakes are found, and correct programs are never rejected (contract, section 12). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,4 @@
-/**
- * Promise: even with many or large calls, the gateway finds out how the service authenticates, and sends none twice (contract, section 5).
- */
+/** Promise: even with many or large calls, the gateway finds out how the service authenticates, and sends none twice (contract, section 5). */
 
 import { expect, test } from 'vitest'
 import { as, atOnce, CALLS, counted, named, openEdge } from '../callers/tenants-gateway.ts'

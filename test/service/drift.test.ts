@@ -1,7 +1,4 @@
-/**
- * Promise: documented replies of the service cause no report; new values are passed on, and a new field is reported once (contract, section
- * 4).
- */
+/** Promise: documented replies of the service cause no report; new values are passed on, and a new field is reported once (contract, section 4). */
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
