@@ -170,7 +170,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
         check,
         action: action?.name ?? '',
         request: { method: incoming.method, path: shown(path) },
-        comparedWith: planned ? 'the last dry run of this request' : 'only the declared shapes',
+        comparedWith: planned ? 'the last dry run of this request' : 'the declared shapes alone',
         ...lists,
         more,
         notChecked,

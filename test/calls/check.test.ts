@@ -223,7 +223,7 @@ describe('a caller sees its own dry runs only', () => {
     expect((await check(gateway, wrong)).header).toBe('differs')
     const { header, verdict } = await check(gateway, { ...wrong, authorization })
     expect(header).toBe('ready')
-    expect(verdict.comparedWith).toBe('only the declared shapes')
+    expect(verdict.comparedWith).toBe('the declared shapes alone')
     expect(gateway.sandbox.requests).toEqual([])
   })
 
