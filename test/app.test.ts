@@ -14,7 +14,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
 }
 
 describe('every call goes through the app', () => {
-  test('every kind of call has one request id, one log line and one sample of the metrics', async () => {
+  test('every kind of call has one request id, one log line and one metrics sample', async () => {
     const gateway = await startGateway({ proven: false })
     for (const { id, method, path, body = '', status } of calls) {
       const sent = EXAMPLES[body] ?? body
@@ -35,7 +35,7 @@ describe('every call goes through the app', () => {
     expect(samples.sort()).toEqual(calls.map(({ route, status }) => `${route} ${status}`).sort())
   })
 
-  test('HEAD has the headers of GET and no body, and the connection goes on', async () => {
+  test('HEAD has the headers of GET but no body, and the connection stays open', async () => {
     const service = await openService((_incoming, outgoing) => {
       outgoing.writeHead(404, { 'content-type': 'application/json', 'content-length': 2 }).end('{}')
     })

@@ -168,7 +168,7 @@ test('every layer holds files', () => {
   expect(LAYERS.filter((place) => !folders.has(place))).toEqual([])
 })
 
-test('every relative import leads to a file of the program: not to tests, benchmarks or scripts', () => {
+test('every relative import leads to a file of the program, not to tests, benchmarks or scripts', () => {
   const paths = new Set([...program.map(({ path }) => path), 'package.json'])
   const targets = program.flatMap((source) => importsOf(source).map(({ target }) => target))
   const within = targets.filter((target) => /^(src\/|mappings\/|package\.json$)/.test(target))
@@ -177,7 +177,7 @@ test('every relative import leads to a file of the program: not to tests, benchm
   expect(within.length).toBe(specifiers.length)
 })
 
-test('every file of tests begins with the promise that it checks', () => {
+test('every test file begins with the promise that it checks', () => {
   const tests = sourcesIn('test').filter(({ path }) => path.endsWith('.test.ts'))
   const silent = tests.filter(({ text }) => !/^\/\*\* Promise: .+\. \*\/\n/.test(text)).map(({ path }) => path)
   expect(silent).toEqual([])

@@ -26,7 +26,7 @@ async function seriesNames(): Promise<ReadonlySet<string>> {
   )
 }
 
-test('the alerts and the dashboard ask for metrics that exist', async () => {
+test('the alerts and the dashboard use existing metrics', async () => {
   const known = await seriesNames()
   const asked = [...metricsIn(alerts), ...expressionsOf(DASHBOARD).flatMap((expr) => [...metricsIn(expr)])]
   expect(asked.length).toBeGreaterThan(20)
@@ -44,14 +44,14 @@ test('the alerts and the dashboard ask for metrics that exist', async () => {
   ])
 })
 
-test('the alerts ask for errors that exist', () => {
+test('the alerts use existing error codes', () => {
   const asked = [...alerts.matchAll(/error=~?"([^"]+)"/g)].flatMap(([, codes = '']) => codes.split('|'))
   expect(asked.length).toBeGreaterThan(5)
   expect(asked.filter((code) => !Object.hasOwn(errorTable, code))).toEqual([])
 })
 
 describe.each(alertNames)('the alert %s', (name) => {
-  test('has an entry in the runbook, to which it leads, and a test', () => {
+  test('has an entry in the runbook, to which it links, and a test', () => {
     const rule = alerts.split(`- alert: ${name}\n`)[1]?.split('- alert:')[0]
     expect(rule).toContain(`runbook_url: https://runbooks.example.com/transload/runbook.md#${name.toLowerCase()}\n`)
     const entry = runbook.split(`\n### ${name}\n`)[1]?.split('\n#')[0] ?? ''
@@ -64,7 +64,7 @@ test('the runbook has no entry without an alert', () => {
   expect([...runbook.matchAll(/^### (\w+)$/gm)].map(([, name]) => name).sort()).toEqual([...alertNames].sort())
 })
 
-test('every panel of the dashboard has an id of its own and the provisioned data source', () => {
+test('every panel of the dashboard has its own id and the provisioned data source', () => {
   const ids = DASHBOARD.panels.map(({ id }) => id)
   expect(new Set(ids).size).toBe(ids.length)
   const sources = new Set(

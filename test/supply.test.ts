@@ -25,7 +25,7 @@ const production = Object.entries(locked).filter(([path, { dev }]) => path !== '
 /** Licenses that require nothing but their own text. */
 const ALLOWED = ['0BSD', 'Apache-2.0', 'BlueOak-1.0.0', 'BSD-2-Clause', 'BSD-3-Clause', 'ISC', 'MIT']
 
-test('every package that the gateway is installed with has a license of the list', () => {
+test('every package that is installed with the gateway has a license from the list', () => {
   expect(production.length).toBeGreaterThan(20)
   const installed = production.filter(([, { optional }]) => !optional).map(([path]) => path)
   const others = installed
@@ -35,13 +35,13 @@ test('every package that the gateway is installed with has a license of the list
   expect(others).toEqual([])
 })
 
-test('the documents say how many packages that is', () => {
+test('the documents give the number of these packages', () => {
   const told = /\*\*Installation\*\*: (\d+) packages/.exec(readFileSync(join(ROOT, 'docs/operations.md'), 'utf8'))?.[1]
   // Including the gateway's own.
   expect(Number(told)).toBe(production.length + 1)
 })
 
-test('the sources import every dependency, and no package besides', () => {
+test('the sources import every dependency, and no other package', () => {
   const imported = new Set(
     ['src', 'mappings'].flatMap((top) =>
       readdirSync(join(ROOT, top), { recursive: true, encoding: 'utf8' })

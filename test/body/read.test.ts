@@ -67,7 +67,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
     '',
   )
 
-  test('a JSON object reads back field for field, in order, duplicates and digits included', () => {
+  test('a JSON object reads back field by field, in order, including duplicates and digits', () => {
     const jsonBlank = fc.stringMatching(/^[ \t\r\n]{0,3}$/)
     const number = fc.stringMatching(/^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?$/)
     /** JSON values, each with the value of its field. */
@@ -89,7 +89,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
     expect(Object.keys(Object.prototype)).toEqual([])
   })
 
-  test('a form reads back field for field, in order, duplicates included', () => {
+  test('a form reads back field by field, in order, including duplicates', () => {
     const named = fc.array(fc.tuple(anyName, anyText), { minLength: 1, maxLength: 30 })
     const law = fc.property(named, labels, (pairs, label) => {
       fc.pre(pairs[0]?.[0] !== '')
@@ -101,7 +101,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('a multipart form reads back field for field, with any values and boundary', () => {
+  test('a multipart form reads back field by field, with any values and boundary', () => {
     const text = fc.oneof(
       fc.string({ unit: 'grapheme', maxLength: 20 }),
       fc.array(fc.constantFrom('\r\n', '--', '\r\n--', 'b', ':', ';', '"', '\\', ' ', '=')).map((all) => all.join('')),
@@ -119,7 +119,7 @@ describe('laws', { timeout: NIGHT_MS }, () => {
     expectLaw(law, RUNS)
   })
 
-  test('any bytes under any label end in fields or in a refusal, the same the second time, and stay as they are', () => {
+  test('any bytes under any label give fields or a refusal, the same the second time, and stay unchanged', () => {
     /** Pieces of valid bodies, so that random bodies get beyond the first byte. */
     const piece = fc.oneof(
       fc.constantFrom(...'{}[]":,\\&=+%;\0\t', '\\u', '\\ud800', '%0', '%e9', '%00', '\r\n', '\ufeff'),
@@ -195,7 +195,7 @@ describe('encodings', () => {
   })
 
   test.each([[[0xff, 0x20]], [[0xfe, 0x20]], [[0x20, 0xfe]], [[0x20, 0xff]]])(
-    'one byte of a mark is no mark: %j in the preamble of a multipart body',
+    'one byte of a mark is not a mark: %j in the preamble of a multipart body',
     (mark) => {
       const body = bytes(mark, `preamble.${multipart([{ name: 'a', content: '1' }])}`)
       // Otherwise it could not be UTF-16.
@@ -276,7 +276,7 @@ describe('multipart/form-data', () => {
     expect(read(multipart([{ ...zip, content: line }]), labeled('b'))).toEqual([['PickupZip', line.trim()]])
   })
 
-  test('a part that is a file is a problem with its field, unless it is empty, and none with an unknown one', async () => {
+  test('a part with a file is a problem of its field, unless the part is empty or the field unknown', async () => {
     const gateway = await startGateway()
     const parts = Object.entries(bookingExample).map(([name, content]) => ({ name, content }))
     const file = { content: Buffer.from([0xff, 0xd8, 0, 1]), filename: 'a.jpg' }

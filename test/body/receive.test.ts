@@ -61,7 +61,7 @@ describe('a whole body', () => {
     expect(await read(request(headers, bytes.subarray(0, 3), bytes.subarray(3)))).toEqual(body)
   })
 
-  test('that ended, or broke off, before it was read is refused', async () => {
+  test('that ended or broke off before it was read is refused', async () => {
     const ended = request({}, BODY)
     await read(ended)
     await expect(read(ended)).rejects.toMatchObject({ code: 'body-unreadable' })
@@ -77,7 +77,7 @@ describe('a whole body', () => {
     await expect(reading).rejects.toMatchObject({ code: 'body-unreadable', cause })
   })
 
-  test('is not read beyond its limit, and a hang-up is harmless then', async () => {
+  test('is not read beyond its limit, and a hang-up is then harmless', async () => {
     const { socket, incoming, dial } = await begin()
     socket.write(chunked(['x'.repeat(LIMIT_BYTES + 1)]))
     await expect(read(incoming)).rejects.toMatchObject({ code: 'body-too-large' })
@@ -123,7 +123,7 @@ describe('a whole body', () => {
     expect(events).toEqual(expected)
   })
 
-  test('that is refused before it arrives is let go, part by part', async () => {
+  test('that is refused before it arrives is discarded part by part', async () => {
     const part = Buffer.alloc(8_192, 'x')
     const incoming = request({ 'content-length': '1001' }, part)
     await expect(read(incoming)).rejects.toMatchObject({ code: 'body-too-large' })
@@ -163,7 +163,7 @@ describe('a streamed body', () => {
   test.each([
     ['single bytes', Array(5_000).fill('x')],
     ['parts of every size', Array.from({ length: 200 }, (_, i) => 'y'.repeat(1 + ((i * 977) % 20_000)))],
-  ])('of %s comes through, to a quick reader and to a slow one', async (_what, parts) => {
+  ])('of %s reaches a quick reader and a slow one', async (_what, parts) => {
     for (const pause of [async () => {}, () => turn()]) {
       const { socket, body } = await stream()
       socket.write(`${chunked(parts)}0\r\n\r\n`)

@@ -41,7 +41,7 @@ describe('a DELETE under /v2/ frees it', () => {
     await expectFree()
   })
 
-  test('by a read where the reply is too large to be looked at', async () => {
+  test('by a read if the reply is too large to examine', async () => {
     const { gateway, sandbox, id, expectFree } = await openBooked()
     const body = padded({ id, status: 'canceled' }, MOST_LOOKED_AT + 1)
     sandbox.fail(answers(200, body, 2))
@@ -53,7 +53,7 @@ describe('a DELETE under /v2/ frees it', () => {
   })
 })
 
-test('nothing is freed by a DELETE of another client', async () => {
+test('a DELETE of another client frees nothing', async () => {
   const gateway = await startGateway({ sandbox: { credentials: 'any' } })
   const id = expectBooked(await book(gateway))
   gateway.sandbox.fail(answers(200, '{}'))

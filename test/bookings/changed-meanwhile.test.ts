@@ -9,7 +9,7 @@ import { play, storiesIn } from './stories.ts'
 
 test.each(storiesIn(import.meta.dirname, 'changed-meanwhile.txt'))('%s', (_, steps) => play(steps))
 
-test('a claim that the store takes after it has failed to is free again', async () => {
+test('a claim that the store takes after its failure becomes free again', async () => {
   const beat = heartbeats()
   const inner = createMemoryStore()
   const late = Promise.withResolvers<Parameters<Store['claim']>[0]>()

@@ -115,7 +115,7 @@ test.each(TRIED)('a store that %s is refused at the start', TIME, async (_, lose
   await serve()
 })
 
-test('another store without bookings is refused where the one before has some', TIME, async () => {
+test('another store without bookings is refused if the previous one has some', TIME, async () => {
   const { folder, serve, made, refused } = await setUp()
   const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
   // Without bookings, nothing is lost.
@@ -125,7 +125,7 @@ test('another store without bookings is refused where the one before has some', 
   await serve(undefined, { store: third, words: ['--new-store'] })
 })
 
-test('a declared store is the only one that is', TIME, async () => {
+test('only a declared store is accepted', TIME, async () => {
   const { folder, path, serve, transload, made, refused } = await setUp()
   const [other, third] = [join(folder, 'other.db'), join(folder, 'third.db')]
   await serve(made('ONE'))
@@ -140,14 +140,14 @@ test('a declared store is the only one that is', TIME, async () => {
   await transload('store', 'doubt', '--since', '1h')
 })
 
-test('a folder that is moved away is missed where the memory stands elsewhere', TIME, async () => {
+test('a moved folder is missed if the memory is elsewhere', TIME, async () => {
   const { folder, data, serve, made, refused } = await setUp()
   await serve(made('ONE'))
   renameSync(data, join(folder, 'away'))
   await refused(/lacks bookings that it had/)
 })
 
-test('a memory that cannot be read is missed where the store has no bookings', TIME, async () => {
+test('an unreadable memory is missed if the store has no bookings', TIME, async () => {
   const { folder, data, serve, made, refused } = await setUp()
   await serve(made('ONE'))
   const memory = join(folder, 'emergency.ndjson.store')
@@ -158,7 +158,7 @@ test('a memory that cannot be read is missed where the store has no bookings', T
   await refused(/emergency.ndjson.store, [^\n]+ cannot be read/)
 })
 
-test('an older dump of PostgreSQL is refused, and another database', TIME, async () => {
+test('an older dump of PostgreSQL and another database are refused', TIME, async () => {
   const { serve, made, unknown, refused, command } = await setUp()
   const store = await server.createDatabase()
   await serve(made('EARLY'), { store })
@@ -196,7 +196,7 @@ test.each(WHOLE ? ['sqlite', 'postgres'] : ['sqlite'])(
   },
 )
 
-test('a store is the same after a SIGKILL, and in the default place is missed', TIME, async () => {
+test('a store is recognized after a SIGKILL, and missed in the default place', TIME, async () => {
   const { folder, data, serve, made, refused } = await setUp()
   const byDefault = { store: '', emergency: '', signal: 'SIGKILL' } as const
   await serve(made('ONE'), byDefault)
@@ -205,7 +205,7 @@ test('a store is the same after a SIGKILL, and in the default place is missed', 
   await refused(/data\/transload\.db/, join(folder, 'other.db'), '')
 })
 
-test('a store that was copied away is not the store any more, and a doubt outlives the switch', TIME, async () => {
+test('a store that was copied away is no longer the store, and a doubt outlives the switch', TIME, async () => {
   const { folder, serve, transload, made, unknown, refused } = await setUp()
   const other = join(folder, 'other.db')
   await serve(made('BEFORE'))

@@ -41,7 +41,7 @@ test('a gateway that is killed under load books nothing twice and loses nothing'
   expect(report.unknown).toBeGreaterThan(0)
 })
 
-test('the same harness finds the duplicates of a gateway that sends the unknown again', {
+test('the same harness finds the duplicates of a gateway that resends unknown bookings', {
   timeout: LONG_MS,
 }, async () => {
   const env = { MISTAKE: 'an unknown key is claimed again' }
@@ -62,7 +62,7 @@ async function openBeside() {
   return { sandbox, url, child, begun, startNext }
 }
 
-test('the next start knows at once that a gateway has died in the middle', { timeout: LONG_MS }, async () => {
+test('the next start knows at once that a gateway has died during a booking', { timeout: LONG_MS }, async () => {
   const { sandbox, url, child, begun, startNext } = await openBeside()
   sandbox.fail({ kind: 'timeout', on: ON_CREATION })
   const lost = book({ url }).catch(() => undefined)
@@ -80,7 +80,7 @@ test('the next start knows at once that a gateway has died in the middle', { tim
   expect(creations(gateway)).toBe(1)
 })
 
-test('a start beside a live gateway leaves its bookings alone', { timeout: LONG_MS }, async () => {
+test('a start beside a live gateway does not touch its bookings', { timeout: LONG_MS }, async () => {
   const { sandbox, url, begun, startNext } = await openBeside()
   sandbox.fail({ kind: 'delay', ms: 1_500, on: ON_CREATION })
   const first = book({ url })

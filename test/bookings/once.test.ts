@@ -24,8 +24,8 @@ const keyed = (text: string) => ({ 'Idempotency-Key': text })
 
 test.each(storiesIn(import.meta.dirname, 'once.txt'))('%s', (_, steps) => play(steps))
 
-describe('a booking under way', () => {
-  test('of another gateway is waited for too, and at the end of the time the answer says when to come back', async () => {
+describe('a booking in progress', () => {
+  test('of another gateway is waited for, and at the end of the time the answer says when to retry', async () => {
     const gateway = await startGateway()
     const hasty = await startGateway({ env: SHORT, store: gateway.store, serviceUrl: gateway.sandbox.url })
     const { answer } = await begin(gateway, { kind: 'delay', ms: 1_500 })
@@ -38,7 +38,7 @@ describe('a booking under way', () => {
     expect(creations(gateway)).toBe(1)
   })
 
-  test('is unknown to the one that waited when it becomes unknown', async () => {
+  test('that becomes unknown is unknown to the call that waited', async () => {
     const gateway = await startGateway({ env: SHORT })
     const patient = await startGateway({ store: gateway.store, serviceUrl: gateway.sandbox.url })
     const { answer } = await begin(gateway, { kind: 'timeout' })
@@ -46,7 +46,7 @@ describe('a booking under way', () => {
     expect(creations(gateway)).toBe(1)
   })
 
-  test('is sent by one of those that waited when it was refused', async () => {
+  test('that is refused is sent by one of the waiting calls', async () => {
     const gateway = await startGateway()
     gateway.sandbox.fail({ kind: 'status', status: 503, on: ON_CREATION })
     const answers = await Promise.all([book(gateway), book(gateway), book(gateway)])
@@ -69,7 +69,7 @@ describe('a booking under way', () => {
   })
 })
 
-test('a booking is the same if its fields are, in whatever bytes', async () => {
+test('a booking is the same if its fields are, whatever their bytes', async () => {
   const pairs = Object.entries(bookingExample)
   const upper = pairs.map(([name, value]) => [name.replace(/\.$/, '').toUpperCase(), value])
   const bodies = {

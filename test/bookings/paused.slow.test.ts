@@ -129,7 +129,7 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     expect(creations(neighbor)).toBe(1)
   })
 
-  test('sends nothing after half of its lease, and lets go of the claim', { timeout: LONG_MS }, async () => {
+  test('sends nothing after half of its lease, and releases the claim', { timeout: LONG_MS }, async () => {
     const { neighbor, begin, goOn } = await openPair(await stores[engine]())
     const [answer] = await begin('HALF')
     await pause(MORE_THAN_HALF_MS)
@@ -240,7 +240,7 @@ test('gateways that are paused under load book nothing twice, lose nothing and o
 
 // They take minutes.
 if (WHOLE) {
-  test('a gateway that does not look at its claim again books twice', { timeout: LONG_MS }, async () => {
+  test('a gateway that does not check its claim again books twice', { timeout: LONG_MS }, async () => {
     const { neighbor, begin, goOn, untilUnknown } = await openPair(await stores.postgres(), MISTAKEN)
     const [answer] = await begin('REBOOKED')
     await untilUnknown('REBOOKED')

@@ -29,7 +29,7 @@ async function quotedAndBooked(edge: Edge, reference: string, quoted: unknown, b
   return answer.headers.get(HEADER)
 }
 
-test('two prices that differ as two digits are told, also on a replay, logged, and counted once for the tenant', async () => {
+test('two prices that differ in cents are reported, also on a replay, logged, and counted once for the tenant', async () => {
   const edge = await openEdge(named(['acme', 'other']))
   const both = 'quoted=1234.50, booked=1310.00'
   expect(await quotedAndBooked(edge, 'R-OTHER', 1234.5, 1309.999)).toBe(both)

@@ -67,7 +67,7 @@ test('on a full disk the outcome is unknown, the id is in the emergency log, and
   expect(creations(gateway)).toBe(1)
 })
 
-test('as soon as there is room, the gateway records what was booked, lost and canceled meanwhile', async () => {
+test('as soon as there is room, the gateway records the bookings made, lost and canceled meanwhile', async () => {
   const beat = heartbeats()
   const { gateway, disk, emergency } = await openOnDisk()
   const canceled = expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))
@@ -93,7 +93,7 @@ test('as soon as there is room, the gateway records what was booked, lost and ca
   expect(expectBooked(await book(gateway, { ReferenceNumber: 'CANCELED' }))).not.toBe(canceled)
 })
 
-test('what was canceled meanwhile is recorded after the next start, before a booking, even if there is room only then', async () => {
+test('cancellations are recorded after the next start, before a booking, even if there is room only then', async () => {
   const { gateway, disk, env, emergency } = await openOnDisk()
   const { sandbox } = gateway
   const first = expectBooked(await book(gateway, { ReferenceNumber: 'FIRST' }))
@@ -147,7 +147,7 @@ const lineOf = (booking: string, id: string, tenant = 'demo') =>
     },
   })
 
-test('the emergency log is taken up once; lines that a crash cut off, or that cannot be recorded, hold up no other', async () => {
+test('the emergency log is read once; lines that a crash cut off or that cannot be recorded delay no other', async () => {
   const beat = heartbeats()
   const file = emergencyLog()
   const first = await startGateway({ env: { EMERGENCY_LOG_FILE: 'off' } })

@@ -25,7 +25,7 @@ const BACKUPS = 4
 const LONGEST_LIFE_MS = 900
 const LONG_MS = 300_000
 
-test('nothing that a restored store has forgotten is booked twice', { timeout: LONG_MS }, async () => {
+test('bookings that a restored store has forgotten are not made twice', { timeout: LONG_MS }, async () => {
   const folder = testFolder()
   const [path, file] = [join(folder, 'store.db'), join(folder, 'backup.db')]
   const service = await openSandbox()

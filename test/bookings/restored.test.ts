@@ -22,7 +22,7 @@ async function doubtfulStore() {
   return { store, pass }
 }
 
-test('what the store may lack is not sent again until an operator says; what it has learnt since is certain', async () => {
+test('bookings that the store may lack are not sent again until an operator decides; later ones are certain', async () => {
   let now = MINUTE_MS
   const store = createMemoryStore({ now: () => now })
   const before = await startGateway({ store })
@@ -78,7 +78,7 @@ test('many callers of one booking in doubt get one key; one without a reference 
   expectUnknown(await book(gateway, named('REF')))
 })
 
-test('what was canceled since the doubt began is booked again; when it ends, bookings are sent', async () => {
+test('bookings canceled since the doubt began are made again; when it ends, bookings are sent', async () => {
   const beat = heartbeats()
   const { store, pass } = await doubtfulStore()
   await store.trust()

@@ -33,7 +33,7 @@ test.each(['sending', 'booked', 'refused', 'freed'] as const)('what is %s is not
   expect(await store.claimByHandle(claim.handle)).toEqual(claim)
 })
 
-test('a shipment belongs to one booking, in whatever spelling, until that is canceled', async () => {
+test('a shipment belongs to one booking, in any spelling, until it is canceled', async () => {
   const { store, claim, claimed, linked } = await open()
   const other = await claimed('REF-2', 'unknown')
   await settleAs(store, other, BOOKED)
@@ -46,14 +46,14 @@ test('a shipment belongs to one booking, in whatever spelling, until that is can
   expect(await settleAs(store, claim, BOOKED)).toMatchObject({ outcome: 'changed' })
 })
 
-test('of two bookings that are settled at once, one has the shipment', async () => {
+test('if two bookings are settled at once, only one gets the shipment', async () => {
   const { store, claim, claimed } = await open()
   const other = await claimed('REF-2', 'unknown')
   const outcomes = await Promise.all([claim, other].map(async (one) => (await settleAs(store, one, BOOKED)).outcome))
   expect(outcomes.sort()).toEqual(['changed', 'taken'])
 })
 
-test('names stay where the gateway of the booking has recorded the same shipment meanwhile', async () => {
+test('names stay if the gateway of the booking has meanwhile recorded the same shipment', async () => {
   const inner = createMemoryStore()
   const { claim, linked } = await open('unknown', inner)
   const booked = { state: 'booked', instance: 'gateway-1', why: 'made', shipment: UUID } as const

@@ -93,7 +93,7 @@ test.each([true, false])(
   },
 )
 
-test('the clock of a gateway that is an hour ahead decides nothing', { timeout: LONG_MS }, async () => {
+test('a gateway clock that is an hour ahead has no effect', { timeout: LONG_MS }, async () => {
   // Less than an hour: by its own clock, the one ahead would forget a quote at once.
   const env = { DEDUPE_WINDOW: '10m', QUOTE_MEMORY: '30m' }
   const { one, other: ahead, gateways } = await openTwo({ isAhead: true, env })

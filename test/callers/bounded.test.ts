@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { createAcceptedCredentials } from '../../src/edge/callers/client.ts'
 import { createShares } from '../../src/edge/callers/shares.ts'
 
-test('an accepted credential gives way to ten thousand others, or fewer that are long', () => {
+test('an accepted credential is displaced by ten thousand others, or fewer if they are long', () => {
   const { kept, open } = createAcceptedCredentials(
     (_header, acceptance) => acceptance,
     () => undefined,
@@ -21,7 +21,7 @@ test('an accepted credential gives way to ten thousand others, or fewer that are
   expect(kept.get('first')).toBeUndefined()
 })
 
-test('ten thousand sources that are gone make room for others, and one that holds something is not forgotten', () => {
+test('ten thousand sources that have left make room for others, but one that holds something is not forgotten', () => {
   const SOURCE_CONNECTIONS = 10
   const limits = { MAX_CONNECTIONS: 40, SOURCE_CONNECTIONS, MAX_IN_FLIGHT: 16, SOURCE_IN_FLIGHT: 4 }
   const shares = createShares({ ...limits, BODIES_LIMIT_BYTES: 400_000 })

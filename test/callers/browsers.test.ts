@@ -50,7 +50,7 @@ const ACTS = [
 ] as const
 
 describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
-  test('refuses what pages of other sites send, and its admin listener, too', async () => {
+  test('refuses requests from pages of other sites, and so does its admin listener', async () => {
     const { url, adminUrl, sandbox } = await open()
     for (const [i, [what, lines]] of PAGES.entries()) {
       const { status, json } = await ask(url, lines)
@@ -69,7 +69,7 @@ describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
     expect(sandbox.requests).toEqual([])
   })
 
-  test('answers what comes from nobody else', async () => {
+  test('answers all other requests', async () => {
     const { url, adminUrl } = await open()
     for (const [what, lines] of Object.entries(welcome)) {
       expect((await ask(url, lines)).status, what).toBe(200)
@@ -88,8 +88,8 @@ describe.each(Object.entries(OPEN))('%s', (_mode, open) => {
   })
 })
 
-describe('a gateway that asks for no credential', () => {
-  test('answers an HTTP/1.0 caller without Host, which no browser is', async () => {
+describe('a gateway that requires no credential', () => {
+  test('answers an HTTP/1.0 caller without Host, which is not a browser', async () => {
     const { url } = await startGateway({ env: OWN })
     expect((await ask(url, [], { version: '1.0' })).status).toBe(200)
     expect((await ask(url, ['Origin: http://localhost'], { version: '1.0' })).status).toBe(403)
@@ -106,7 +106,7 @@ describe('a gateway that asks for no credential', () => {
     }
   })
 
-  test('says which name it was called by, for the operator to allow it', async () => {
+  test('reports the name in a request, so that the operator can allow it', async () => {
     const { url, lines } = await startGateway({ env: OWN })
     const { json } = await ask(url, ['Host: transload:8080'])
     expect(json['Message']).toMatch(/\btransload\b.*ALLOWED_HOSTS/)
@@ -147,7 +147,7 @@ test('a page may call with a credential that is checked, and with no other', asy
   }
 })
 
-test('a caller of no known network gets 401 under any name', async () => {
+test('a caller from an unknown network gets 401 under any name', async () => {
   const { url } = await openEdge(named(['acme'], { networks: ['192.0.2.0/24'] }))
   const reply = await ask(url, ['Host: gateway.example.com'])
   expect([reply.status, reply.headers.get('www-authenticate')]).toEqual([401, [expect.stringMatching(/^Basic /)]])

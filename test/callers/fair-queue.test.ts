@@ -35,13 +35,13 @@ function openQueue(rankOf?: (source: string) => number) {
   }
 }
 
-test('the sources take turns, however many calls of one wait, and those that sent wrong secrets come last', async () => {
+test('sources take turns, however many calls of one wait, and those that sent wrong secrets come last', async () => {
   const { enter, finish } = openQueue((source) => (source === 'x' ? 2 : 0))
   for (const source of 'xxxaabc') enter(source)
   expect((await finish()).join('')).toBe('xabcaxx')
 })
 
-test('where it is full, the longest line loses its last; if all are equally long, the newest is refused', async () => {
+test('when it is full, the longest line loses its last; if all are equally long, the newest is refused', async () => {
   const { told, settled, enter, finish } = openQueue()
   enter('x')
   for (const source of ['a', 'b']) for (let i = 0; i < 4; i += 1) enter(source, `${source}${i}`)

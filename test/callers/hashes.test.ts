@@ -25,7 +25,7 @@ const from = (address: string) => ({ 'x-forwarded-for': address })
 const openTwo = (env = {}) => openEdge(named(['acme', 'beta']), { env })
 const guess = (i: number | string, id = 'acme-legacy') => ({ authorization: basic(id, `guess ${i}`) })
 
-test('a hash is salted, slow and in the PHC form, and matches its secret alone', async () => {
+test('a hash is salted, slow and in the PHC form, and matches only its secret', async () => {
   const [one, other] = await Promise.all([hashSecret('s3cret'), hashSecret('s3cret')])
   expect(one).toMatch(/^\$scrypt\$ln=15,r=8,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/)
   expect(other).not.toBe(one)
@@ -42,7 +42,7 @@ test('a secret in Latin-1 is hashed as a call in Latin-1 means it', async () => 
   expect(await matchesHash('päss', out.trim())).toBe(true)
 })
 
-test('two hundred tenants at once, each for the first time, are each themselves', async () => {
+test('two hundred tenants at once, each for the first time, are not confused', async () => {
   const names = Array.from({ length: 200 }, (_, i) => `tenant-${i}`)
   const edge = await openEdge(named(names))
   expect(statuses(await Promise.all(names.map((name) => quote(edge, as(name)))))).toEqual({ 200: 200 })
@@ -77,7 +77,7 @@ test('ten wrong secrets a minute are checked; the minute begins with the first, 
   expect(await guessAt(edge, 11)).toEqual({ 401: 10, 429: 1 })
 })
 
-test('an old secret that is sent again and again is one guess, and the right one is none', async () => {
+test('an old secret that is sent again and again is one guess, and the right one is not a guess', async () => {
   const edge = await openTwo()
   for (let i = 0; i < 30; i += 1) expect((await quote(edge, guess('old'))).status).toBe(401)
   expect(await guessAt(edge, 8)).toEqual({ 401: 8 })
@@ -96,7 +96,7 @@ test('guesses from one address lock out no other address', async () => {
   expect((await quote(edge, { ...as('acme'), ...bad })).status).toBe(200)
 })
 
-test('ids that are made up are no free guesses', async () => {
+test('made-up ids do not give free guesses', async () => {
   const edge = await openTwo(PROXY)
   // Many guesses at once do not get around the limit.
   expect(statuses(await atOnce(40, (i) => quote(edge, guess(i))))).toEqual({ 401: 10, 429: 30 })

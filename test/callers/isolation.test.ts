@@ -90,7 +90,7 @@ test('in client mode, the client id tells callers apart: by its case, and by eve
   expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
 })
 
-test('a reference, an idempotency key, and an outcome that is not known, are of one tenant', async () => {
+test('a reference, an idempotency key and an unknown outcome belong to one tenant', async () => {
   const edge = await openEdge(named(NAMES))
   for (const what of ['book', 'book by a key'] as const) {
     for (const name of NAMES) {

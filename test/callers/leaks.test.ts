@@ -64,7 +64,7 @@ async function everyPath(gateway: { readonly url: string }, authorization: strin
   return answers.map(seen).join('\n')
 }
 
-test('secrets, through every path, are found nowhere, and no data of people in the log', async () => {
+test('secrets appear nowhere, whatever the path, and the log has no personal data', async () => {
   const { all, next, asBasic, foundIn } = canaries()
   const people = canaries()
   const place = folder()

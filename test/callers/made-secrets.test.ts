@@ -53,7 +53,7 @@ test('a tenant is added, rotated and removed, and its secrets work', async () =>
   expect(await change(['remove', 'other'])).toMatchObject({ code: 1 })
 })
 
-test('commands at once lose no tenant, and the rest of a killed one is no hindrance', async () => {
+test('concurrent commands lose no tenant, and the remains of a killed one do not matter', async () => {
   const { file, add, content } = place()
   const names = ['a', 'b', 'c', 'd']
   const ended = await Promise.all(names.map(add))

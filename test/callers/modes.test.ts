@@ -81,7 +81,7 @@ describe('in client mode', () => {
     expect((await quote(gateway, { authorization: basic('open', '') })).status).toBe(200)
   })
 
-  test('a credential that is of no use is refused, and nothing is sent', async () => {
+  test('a useless credential is refused, and nothing is sent', async () => {
     const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => ({
       authorization: basic(id),
       says: 'control character',
@@ -103,22 +103,19 @@ describe('in fixed mode', () => {
   })
 })
 
-test.each(['basic', 'oauth2', 'auto'])(
-  "nobody is given a token of the gateway's own credentials (%s)",
-  async (token) => {
-    const fixed = await startGateway({ env: { ...OWN, V2_TOKEN: token }, sandbox: { auth: 'both' } })
-    const edge = await openEdge(named(['acme'], { v2: { token }, networks: ['127.0.0.0/8'] }))
-    for (const gateway of [fixed, edge]) {
-      for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
-        for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {
-          const refused = await post(gateway, path, 'grant_type=client_credentials', headers)
-          expect(refused).toMatchObject({ status: 403, json: { detail: expect.stringMatching(/does not issue/) } })
-        }
+test.each(['basic', 'oauth2', 'auto'])("nobody gets a token for the gateway's own credentials (%s)", async (token) => {
+  const fixed = await startGateway({ env: { ...OWN, V2_TOKEN: token }, sandbox: { auth: 'both' } })
+  const edge = await openEdge(named(['acme'], { v2: { token }, networks: ['127.0.0.0/8'] }))
+  for (const gateway of [fixed, edge]) {
+    for (const headers of [as('acme'), NOBODY, TOKEN, { authorization: basic('nobody', 'x') }]) {
+      for (const path of ['/oauth2/token', '/oauth2/%74oken', '/oauth2/token?grant_type=x']) {
+        const refused = await post(gateway, path, 'grant_type=client_credentials', headers)
+        expect(refused).toMatchObject({ status: 403, json: { detail: expect.stringMatching(/does not issue/) } })
       }
-      expect(gateway.sandbox.requests).toEqual([])
     }
-  },
-)
+    expect(gateway.sandbox.requests).toEqual([])
+  }
+})
 
 describe('in tenants mode', () => {
   test("a tenant is found by its caller's credential, and its own credential goes to the service", async () => {
@@ -130,7 +127,7 @@ describe('in tenants mode', () => {
   })
 
   const says = 'Client ID or the Client Secret is wrong'
-  test('who is no tenant is told so, and nothing is sent', async () => {
+  test('a caller that is not a tenant is told so, and nothing is sent', async () => {
     const edge = await openTwo()
     const wrong = [
       basic('nobody', 'acme-legacy-secret'),
@@ -146,7 +143,7 @@ describe('in tenants mode', () => {
     await expectRefused(edge, useless)
   })
 
-  test('a caller without a credential is known by its network: the narrowest one, from the nearest proxy that is not trusted', async () => {
+  test('a caller without a credential is recognized by the narrowest network of the nearest untrusted proxy', async () => {
     const networks = {
       wide: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'],
       narrow: ['10.9.0.0/16'],
@@ -228,7 +225,7 @@ describe('in tenants mode', () => {
     expect(json.request.body.transport_type).toBe('open')
   })
 
-  test('a tenant has so many calls a second, and the others do not notice', async () => {
+  test('a tenant has a rate limit, which does not affect the others', async () => {
     const { pass } = clocks()
     const edge = await openEdge((place) => [
       tenant(place, 'acme', { limits: { per_second: 0.1 } }),
@@ -269,7 +266,7 @@ describe('in tenants mode', () => {
     for (let i = 0; i < 3; i += 1) expect((await post(edge, '/getShippingQuote.php', {}, as('acme'))).status).toBe(422)
   })
 
-  test('a dry run resolves numbers for the authenticated tenant alone', async () => {
+  test('a dry run resolves numbers only for the authenticated tenant', async () => {
     const edge = await openTwo()
     await book(edge, 'R-1', as('acme'))
     const [id = ''] = edge.sandbox.shipments.keys()

@@ -34,14 +34,14 @@ const NAMING = KINDS.filter((kind) => kind !== 'quote')
 describe('a new credential', () => {
   const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
 
-  test('is asked about before it books, and not again', async () => {
+  test('is checked before it books, and not again', async () => {
     const gateway = await openUnproven()
     expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
     expect((await book(gateway, 'R-2', OWNER)).status).toBe(200)
     expect(paths(gateway)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
   })
 
-  test('that asks for a quote proves itself by that', async () => {
+  test('is proven by a quote', async () => {
     const gateway = await openUnproven()
     expect((await quote(gateway, OWNER)).status).toBe(200)
     expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
@@ -66,7 +66,7 @@ describe('a new credential', () => {
     expect(gateway.sandbox.requests.filter(({ path }) => path === PROOF).length).toBeLessThanOrEqual(1)
   })
 
-  test('that is accepted is asked about again after a while, and when the service refuses it', async () => {
+  test('that is accepted is checked again after a while, and when the service refuses it', async () => {
     const { pass } = clocks()
     const gateway = await startGateway({ proven: false, sandbox: { shipmentPath: 'plural' } })
     const asked = async (reference: string) => {
@@ -97,7 +97,7 @@ describe('a new credential', () => {
     expect(paths(gateway).filter((path) => path.endsWith(NO_SHIPMENT)).length).toBeLessThanOrEqual(2)
   })
 
-  test('in another spelling of the same is asked about by itself', async () => {
+  test('in another spelling is checked separately', async () => {
     const gateway = await startGateway()
     await book(gateway, 'R-1', { authorization: basic().replace('Basic', 'BASIC') })
     expect(paths(gateway)).toContain(`GET ${PROOF}`)
@@ -105,7 +105,7 @@ describe('a new credential', () => {
 })
 
 describe('a refused credential', () => {
-  test.each([401, 403, 500])('learns nothing of names, and leaves no row, by a %i', async (verdict) => {
+  test.each([401, 403, 500])('reveals nothing of names, and leaves no row, after a %i', async (verdict) => {
     const gateway = await startGateway()
     await quote(gateway, OWNER, { ShipmentNumber: 'QUOTED', OrderRefNumber: 'ORDERED' })
     await book(gateway, 'BOOKED', OWNER)
@@ -160,7 +160,7 @@ describe('an answer that proves nothing', () => {
     expect((await book(gateway, 'R-1', OWNER)).json.TransportationBooked).toBe('Yes')
   })
 
-  test('is used by a stranger, and the owner still books, meanwhile and afterwards', async () => {
+  test('is used by a stranger, but the owner still books, meanwhile and afterwards', async () => {
     const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '1000' } })
     gateway.sandbox.fail({ kind: 'timeout-unprocessed', on: { path: PROOF } })
     const asked = gateway.sandbox.next(({ path }) => path === PROOF)
@@ -194,7 +194,7 @@ test.each<[fault: Fault, status: number]>([
 })
 
 describe('a passed-through call', () => {
-  test('proves a credential for no legacy call, for its caller chooses the path', async () => {
+  test('does not prove a credential for legacy calls, because its caller chooses the path', async () => {
     const service = await openService((incoming, outgoing) => {
       incoming.resume()
       const isOpen = incoming.url === '/v2/quote/public'

@@ -46,7 +46,7 @@ async function openWary(env: Readonly<Record<string, string>> = {}, treat?: (out
 const fail = (outgoing: ServerResponse) => void outgoing.writeHead(502).end()
 const refuse = (outgoing: ServerResponse) => void outgoing.writeHead(401).end()
 
-test('strangers take few connections at once, and none that others wait for', async () => {
+test('strangers use few connections at once, and none that others wait for', async () => {
   const { gateway, held, arrived, refuseUntil } = await openWary({ ...PROXY, UPSTREAM_CONNECTIONS: '20' })
   expect((await quote(gateway, owner)).status).toBe(200)
   const strangers = atOnce(60, (i) => quote(gateway, { ...stranger(i), ...from(`198.51.100.${i % 2}`) }))
@@ -60,7 +60,7 @@ test('strangers take few connections at once, and none that others wait for', as
   expect(statuses(await refuseUntil(strangers))).toEqual({ 401: 60 })
 })
 
-test('strangers by the hundred do not make the owner connect anew', async () => {
+test('hundreds of strangers do not force the owner to reconnect', async () => {
   const { gateway, sockets } = await openWary({}, refuse)
   expect((await quote(gateway, owner)).status).toBe(200)
   // The first call used its own connection.
@@ -87,7 +87,7 @@ test.each([
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
-test("retries of strangers' calls are not taken from the owner's", async () => {
+test("retries of strangers' calls do not count against the owner's", async () => {
   const gateway = await startGateway()
   const fault = { kind: 'status', status: 502, on: { path: '/v2/quote' } } as const
   gateway.sandbox.fail({ ...fault, times: 'always' })
@@ -145,7 +145,7 @@ test('a few wait, and the others are refused with Retry-After', async () => {
   expect(statuses(told)).toEqual({ 401: 6, 429: 2 })
 })
 
-test('a call that the service accepts lets all others of its credential go on', async () => {
+test('a call that the service accepts lets all others with its credential continue', async () => {
   const { gateway, held, arrived } = await openWary()
   const answers = atOnce(20, () => quote(gateway, stranger('new')))
   await arrived(8)

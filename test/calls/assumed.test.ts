@@ -6,7 +6,7 @@ import { OWN, post, startGateway } from '../gateway.ts'
 
 const QUOTE = '/getShippingQuote.php'
 
-test("what a quote only assumed is assumed again, by today's defaults", async () => {
+test("a value that a quote only assumed is assumed again, from today's defaults", async () => {
   const before = await startGateway({ env: OWN })
   await post(before, QUOTE, {
     ShipmentNumber: 'Q-1',

@@ -81,7 +81,7 @@ const documented = (cases: Readonly<Record<string, Json>>) =>
     return { name, ...request, body: merged(request.body, change), ...more }
   })
 
-test('a mistake of new code is found', async () => {
+test('a mistake in new code is found', async () => {
   const gateway = await explained()
   for (const { name, place, reason, ...sent } of documented(mistakes)) {
     const { header, verdict } = await check(gateway, sent)
@@ -132,7 +132,7 @@ test('a booking without a reference is right where its dry run has none', async 
   expect((await check(gateway, { body: rest })).verdict.missing).toMatchObject([{ path: 'customer' }])
 })
 
-test('what only the service sets is wrong in a booking', async () => {
+test('a booking must not have what only the service sets', async () => {
   const gateway = await explained()
   for (const name of ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']) {
     const { header, verdict } = await check(gateway, booking({ [name]: 1 }))
@@ -169,7 +169,7 @@ test('the answer is an example of what the service says, with ids', async () => 
     expect((await check(gateway, changing(kept(declared.reply)))).header).toBe('ready')
 })
 
-test('a verdict says what nothing here can tell', async () => {
+test('a verdict says what cannot be checked here', async () => {
   const gateway = await explained()
   expect((await check(gateway, booking({}))).verdict.notChecked).toEqual([])
   const unknownId = `whether ${ID} is the id of what the dry run named`
@@ -189,7 +189,7 @@ test('a verdict says what nothing here can tell', async () => {
   ])
 })
 
-test("an id of the service's own that is no UUID is right where the cross-reference knows it", async () => {
+test('a service id that is not a UUID is right if the cross-reference knows it', async () => {
   const gateway = await startGateway({ env: OWN })
   const { store } = gateway
   await store.put({ names: [{ tenant: 'demo', kind: 'shipment', name: 'REF-9', id: 'sh-9', givenBy: 'caller' }] })
@@ -212,7 +212,7 @@ function kept(shipment: unknown): object {
   }
 }
 
-describe('a caller sees its own dry runs only', () => {
+describe('a caller sees only its own dry runs', () => {
   const wrong = booking({ pickup: { ...pickup, notes: 'other' } })
 
   test.each([
@@ -238,7 +238,7 @@ describe('a caller sees its own dry runs only', () => {
     expect((await check(gateway, wrong)).verdict.comparedWith).toBe('the last dry run of this request')
   })
 
-  test('in client mode, a credential is needed, and nothing was checked before', async () => {
+  test('in client mode, a credential is required, and nothing was checked before', async () => {
     const { url } = await startGateway()
     const none = await fetch(`${url}/check/v2/shipments`, { method: 'POST', body: '{}' })
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')])
@@ -279,7 +279,7 @@ describe('a check explains with limits', () => {
     expect(differences.length + unknown.length + missing.length).toBeLessThanOrEqual(100)
   })
 
-  test('a body that is too large is refused', async () => {
+  test('too large a body is refused', async () => {
     const gateway = await startGateway()
     const { status } = await post(gateway, '/check/v2/shipments', `{"a":"${'x'.repeat(300_000)}"}`)
     expect(status).toBe(413)

@@ -26,7 +26,7 @@ async function runLine(line: string, { sandbox }: TestGateway): Promise<string> 
   return output('bash', ['-c', `${line} --silent --show-error --fail`], { cwd: folder, env })
 }
 
-test("it books exactly the gateway's body, byte for byte, with any values", async () => {
+test("it books the gateway's body, byte for byte, with any values", async () => {
   const gateway = await startGateway()
   const nasty = {
     ...BOOKING,
@@ -71,7 +71,7 @@ test('that of an update reads the shipment, changes it, and sends what the gatew
   expect(JSON.parse(byHand[1]?.body ?? '')).toEqual(JSON.parse(byGateway?.body ?? '""'))
 })
 
-test('it has the ids of the numbers that the cross-reference knows', async () => {
+test('it has the ids for the numbers that the cross-reference knows', async () => {
   const gateway = await withBooking()
   const approval = { ActionName: 'Accept Rate', ShipmentNumber: NUMBER }
   const approve = await post(gateway, '/dry-run/getShippingQuote.php', approval)

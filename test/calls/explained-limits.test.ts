@@ -42,7 +42,7 @@ describe('an object of 12,000 members below 90 levels', () => {
     expect(text).not.toContain(`${'n'.repeat(800)}.`)
   })
 
-  test('of many leaves with short names, a thousand are listed', async () => {
+  test('a thousand of many leaves with short names are listed', async () => {
     const flat = JSON.stringify(Object.fromEntries(Array.from({ length: MEMBERS }, (_, i) => [`m${i}`, 1])))
     const reply = await post(gateway, '/dry-run/reply/quote.get', flat, NOBODY)
     expect(reply.json).toMatchObject({ truncated: true, more: MEMBERS - MOST_ROWS })
@@ -64,7 +64,7 @@ test.each([
   ['texts that JSON writes longer', '/dry-run/createShipment.php', { fill: '"', size: 4_000 }],
   ['one long text', '/dry-run/createShipment.php', { fill: "'", size: 250_000 }],
   ['one long text of a reply', '/dry-run/reply/shipment.get', { fill: '"', size: 120_000 }],
-])('%s: the answer has 1 MiB at most', async (_, path, { fill, size }) => {
+])('%s: the answer has at most 1 MiB', async (_, path, { fill, size }) => {
   const text = fill.repeat(size)
   const names = actions.find(({ name }) => name === 'shipment.create')?.example.request ?? {}
   const body = size > 4_000 ? { pickup: { notes: text } } : Object.fromEntries(Object.keys(names).map((n) => [n, text]))
@@ -73,7 +73,7 @@ test.each([
   expect(Buffer.byteLength(reply.text)).toBeLessThan(MIB)
 })
 
-test('the workbench takes 32 KiB, and shows no page beyond 1 MiB', async () => {
+test('the workbench accepts 32 KiB, and shows no page beyond 1 MiB', async () => {
   const paste = (body: string) => post(gateway, '/', body, { ...NOBODY, accept: 'text/html' })
   expect((await paste(`body=${JSON.stringify({ [LONG_NAME]: 1 })}`)).status).toBe(413)
   for (const body of [
@@ -88,7 +88,7 @@ test('the workbench takes 32 KiB, and shows no page beyond 1 MiB', async () => {
   }
 })
 
-test('an explanation holds eight times its body: one that a source may not hold is refused, where the call itself is not', async () => {
+test('an explanation takes eight times its body; it is refused if that exceeds the share of a source, although the call itself is not', async () => {
   const gateway = await startGateway({ env: { BODY_LIMIT_BYTES: '65536', BODIES_LIMIT_BYTES: '262144' } })
   const ofBytes = (bytes: number) =>
     JSON.stringify({ PickupName: 'x'.repeat(bytes / 3), a: 'x'.repeat(bytes / 3), b: 'x'.repeat(bytes / 3) })
@@ -130,7 +130,7 @@ test.each([
   },
 )
 
-test('a long body waits for no explanation', async () => {
+test('a long body does not wait for an explanation', async () => {
   const wires = await connected(11)
   for (const [i, wire] of wires.entries())
     wire.write(i < 10 ? requestOf('POST /dry-run/reply/quote.get', 2) : requestOf('POST /createShipment.php', 5_000))

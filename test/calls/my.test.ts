@@ -64,7 +64,7 @@ describe('/my', () => {
     expect(new Set(names).size).toBe(names.length)
   })
 
-  test('is a page for browsers, with the kit and the numbers, and no way to other pages of the operator', async () => {
+  test('is a page for browsers, with the kit and the numbers, and no link to other pages of the operator', async () => {
     const gateway = await open({ env: { SUNSET: '2095-01-01', WORKBENCH: 'off' } })
     const { status, text, headers } = await get(gateway, '/my', { ...ACME, ...HTML })
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
@@ -96,7 +96,7 @@ describe('/my', () => {
     expect(headers.get('content-type')).toMatch(/^application\/json/)
   })
 
-  test('says where both prices of a booking stand, without a log', async () => {
+  test('says where to find both prices of a booking without a log', async () => {
     const store = createMemoryStore()
     const day = Math.floor(store.now() / DAY_MS)
     const at = { firstAt: store.now(), lastAt: store.now() }
@@ -164,7 +164,7 @@ describe('the caller is known', () => {
     expect((await get(alone, path, ACME)).status).toBe(503)
   })
 
-  test('in fixed mode nobody is asked, and web pages of other sites are refused', async () => {
+  test('in fixed mode, nobody is asked, and web pages of other sites are refused', async () => {
     const gateway = await startGateway({ env: OWN })
     for (const path of paths) {
       expect((await fetch(gateway.url + path)).status).toBe(200)
@@ -238,7 +238,7 @@ describe('/my/numbers.csv', () => {
     return { store: { ...createMemoryStore(), scan }, parts: () => parts }
   }
 
-  test('is read as fast as its reader, who is not waited for forever', async () => {
+  test('is sent as fast as its reader reads, but does not wait forever', async () => {
     const { store, parts } = large()
     const gateway = await startGateway({ store, timeouts: { replyMs: 500 }, sandbox: { credentials: CREDENTIALS } })
     const closed = Promise.withResolvers<void>()

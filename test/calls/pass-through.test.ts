@@ -40,7 +40,7 @@ async function gatewayBeforeRecorder(env: Record<string, string> = {}, prefix = 
 }
 
 describe('a request', () => {
-  test('keeps its target, to the letter', async () => {
+  test('keeps its exact target', async () => {
     const { gateway, service } = await gatewayBeforeRecorder()
     const targets = [
       '/v2/shipments',
@@ -85,7 +85,7 @@ describe('a request', () => {
     },
   )
 
-  test('with a body of version 1 is the business of the service, and so is its reply of version 1', async () => {
+  test('with a version-1 body is left to the service, and so is its version-1 reply', async () => {
     const received: string[] = []
     const reply = '{"Cost": "1234.50", "ShipmentNumber": "WTS20250216191244"}'
     const service = await openService(async (incoming, outgoing) => {
@@ -141,7 +141,7 @@ describe('a request', () => {
     expect(request?.headers.host).not.toBe('gateway.example')
   })
 
-  test('leaves behind headers that some servers take for others', async () => {
+  test('loses headers that some servers mistake for others', async () => {
     const { gateway, service, bodies } = await gatewayBeforeRecorder()
     const mistakable = [
       'Content_Length: 3',
@@ -164,7 +164,7 @@ describe('a request', () => {
     expect(bodies.map(String)).toEqual(['hello', 'hello'])
   })
 
-  test('is answered 100 Continue by the gateway itself, and may be of HTTP/1.0', async () => {
+  test('gets 100 Continue from the gateway itself, and may be HTTP/1.0', async () => {
     const { gateway, bodies } = await gatewayBeforeRecorder()
     const wire = await dial(gateway)
     wire.write(`POST /v2/x HTTP/1.1\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
@@ -233,7 +233,7 @@ describe('the credential of a request', () => {
   const askWith = (gateway: TestGateway, path: string, authorization?: string) =>
     ask(gateway, `POST ${path}`, authorization === undefined ? '' : `authorization: ${authorization}\r\n`)
 
-  test.each(['/v2/x', '/oauth2/token'])("in client mode is the caller's own, as it is, at %s", async (path) => {
+  test.each(['/v2/x', '/oauth2/token'])("in client mode is the caller's own, unchanged, at %s", async (path) => {
     const { gateway, service } = await gatewayBeforeRecorder()
     const sent = [basic('acme', 'x'), 'Bearer abc', 'bAsIc  nonsense', 'Digest username="x"', undefined]
     for (const authorization of sent) await askWith(gateway, path, authorization)
@@ -251,7 +251,7 @@ describe('the credential of a request', () => {
     }
   })
 
-  test('is a token where one of several challenges of the service asks for it', async () => {
+  test('is a token if one of several challenges of the service asks for it', async () => {
     const service = await openService(({ url, headers }, outgoing) => {
       if (url === '/oauth2/token') return void outgoing.end('{"access_token":"abc"}')
       const isToken = headers.authorization === 'Bearer abc'
@@ -262,7 +262,7 @@ describe('the credential of a request', () => {
     expect((await get(gateway, '/v2/x')).status).toBe(204)
   })
 
-  test('a token asked for through the gateway is good through the gateway', async () => {
+  test('a token obtained through the gateway is valid through the gateway', async () => {
     const gateway = await startGateway({ sandbox: { auth: 'bearer' } })
     const granted = await post(gateway, '/oauth2/token', 'grant_type=client_credentials', {
       'content-type': 'application/x-www-form-urlencoded',
@@ -310,7 +310,7 @@ describe('a reply', () => {
     for (const [name = '', value] of kept) expect(reply.headers.get(name.toLowerCase())).toContain(value)
   })
 
-  test('to HEAD keeps its length and has no body, and the connection is good for more', async () => {
+  test('to HEAD keeps its length and has no body, and the connection stays usable', async () => {
     const service = await openService((_, outgoing) => outgoing.writeHead(200, { 'content-length': '12345' }).end())
     const gateway = await startGateway({ serviceUrl: service.url })
     const wire = await dial(gateway)
@@ -322,7 +322,7 @@ describe('a reply', () => {
     expect(text).toMatch(/\r\n\r\n$/)
   })
 
-  test.each([204, 304, 307, 404, 503])('of status %i is handed on as it is', async (status) => {
+  test.each([204, 304, 307, 404, 503])('of status %i is passed on unchanged', async (status) => {
     const hasBody = status !== 204 && status !== 304
     const length = hasBody ? 'Content-Length: 4\r\n' : ''
     const head = `HTTP/1.1 ${status} X\r\nLocation: http://elsewhere.example/\r\nRetry-After: 7\r\n${length}\r\n`
@@ -356,7 +356,7 @@ describe('a reply', () => {
     expect(reply.headers.has('deprecation')).toBe(false)
   })
 
-  test('of any size is never buffered: the sender waits for the reader, both ways', async () => {
+  test('of any size is never buffered: the sender waits for the reader, in both directions', async () => {
     const size = 48 * 1024 * 1024
     const block = Buffer.alloc(256 * 1024, 'x')
     /** Returns the number of bytes by which the sender is ahead of the slow reader. */
@@ -400,7 +400,7 @@ describe('a reply', () => {
 })
 
 describe('when something breaks', () => {
-  test('a call that finds no free connection in time is 503, and no sign of a failing service', async () => {
+  test('a call that finds no free connection in time is 503, and not a sign of a failing service', async () => {
     const service = await openService((incoming, outgoing) => {
       incoming.resume()
       if (incoming.url !== '/v2/drip') return void outgoing.end(JSON.stringify({ shipment_id: 'q', price: 1 }))
@@ -426,7 +426,7 @@ describe('when something breaks', () => {
     expect((await quote()).status).toBe(200)
   })
 
-  test('a reply that breaks off breaks off for the caller, and does not look whole', async () => {
+  test('a reply that breaks off also breaks off for the caller, and does not look whole', async () => {
     const service = await openService((_, outgoing) => {
       outgoing.writeHead(200, { 'content-length': '100' })
       outgoing.write('half', () => outgoing.destroy())
@@ -495,7 +495,7 @@ describe('when something breaks', () => {
   })
 })
 
-test('a reader that stalls and leaves, leaves no timer', async () => {
+test('a reader that stalls and then leaves leaves no timer', async () => {
   const service = await openService((_, outgoing) => outgoing.end(Buffer.alloc(32 * 1024 * 1024)))
   const readerTimeoutMs = 500_000
   const gateway = await startGateway({ serviceUrl: service.url, timeouts: { replyMs: readerTimeoutMs } })

@@ -65,7 +65,7 @@ test('BODY_LIMIT_BYTES holds after inflation and for chunks, and for a length be
 test.each([
   [204, null],
   [202, '0'],
-])('a reply %i without a body to a version-2 body is handed back without a type', async (code, length) => {
+])('a reply %i without a body to a version-2 body is returned without a type', async (code, length) => {
   const service = await openService((_, outgoing) => outgoing.writeHead(code).end())
   const gateway = await startGateway({ serviceUrl: service.url })
   const body = { external_id: bookingExample.ReferenceNumber }

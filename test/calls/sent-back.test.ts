@@ -7,7 +7,7 @@ import { OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { runs, SAMPLE_SEED } from '../size.ts'
 import { changes, expectTrueUpdates, openShowing, shipments } from './sent-back.ts'
 
-test('what a read showed and is sent back changes nothing, and one changed field only what it stands for', async () => {
+test('sending back a read changes nothing, and one changed field changes only what it stands for', async () => {
   const showing = await openShowing()
   const law = fc.asyncProperty(shipments, changes, (shipment, field) => expectTrueUpdates(showing, shipment, field))
   await expect(fc.assert(law, { numRuns: runs(75, 100_000), ...SAMPLE_SEED })).resolves.toBeUndefined()
@@ -45,7 +45,7 @@ test('an update that finds a changed shipment starts again from a fresh read wit
   expect(sandbox.requests.at(-1)?.headers['if-match']).toBeUndefined()
 })
 
-test('updates of one shipment at once are done one after the other, each from a fresh read', async () => {
+test('concurrent updates of one shipment are done one after the other, each from a fresh read', async () => {
   const { gateway, sandbox, id } = await openBooked(false)
   const all = [{ PickupName: 'Gate 4' }, { DeliveryName: 'Gate 5' }, { DeliveryCity: 'Tampa' }]
   const answers = await Promise.all(all.map((changed) => update(gateway, changed)))

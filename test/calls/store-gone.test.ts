@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
-test('a store that is gone is 503 with Retry-After', async () => {
+test('while the store is down, the answer is 503 with Retry-After', async () => {
   const store = createMemoryStore()
   const gateway = await startGateway({ store })
   await store.close()

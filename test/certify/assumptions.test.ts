@@ -16,7 +16,7 @@ describe('every assumption', () => {
   /** The deviations of a service that keep a booking from being canceled. */
   const UNCANCELABLE = new Set(['delete-cancels', 'booking-returns-id', 'refused-makes-nothing', 'cancel-again'])
 
-  test('is found kept or broken, by requests that its plan names; what was made is canceled', {
+  test('is confirmed or contradicted by requests in its plan, and everything that was created is canceled', {
     timeout: LONG_MS,
   }, async () => {
     for (const assumption of assumptions) {
@@ -32,7 +32,7 @@ describe('every assumption', () => {
     }
   })
 
-  test('sends nothing that it is not allowed', { timeout: LONG_MS }, async () => {
+  test('sends nothing that is not allowed', { timeout: LONG_MS }, async () => {
     for (const { id, effect, stageOnly } of assumptions) {
       const { result, requests, sandbox } = await tried(id, {}, { bookings: false, isStage: false })
       const needsMore = effect === 'bookings' || stageOnly
@@ -44,7 +44,7 @@ describe('every assumption', () => {
     }
   })
 
-  test('has an id of its own, and the stand-in a deviation for nothing else', () => {
+  test('has its own id, and the stand-in has deviations for nothing else', () => {
     const ids = assumptions.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
     expect(deviationNames.filter((name) => !ids.includes(name))).toEqual([])
@@ -66,7 +66,7 @@ describe('a clean-up', () => {
     expect(existsSync(file)).toBe(false)
   })
 
-  test('tells what it cannot find, and keeps it in the journal', async () => {
+  test('reports what it cannot find, and keeps it in the journal', async () => {
     const faults: readonly Fault[] = [{ kind: 'reset-after', on: { method: 'POST' } }]
     const { clean, file } = await tried('booking-returns-id', { faults })
     const left = [expect.stringMatching(/^TRANSLOAD-TEST-test-01: the service does not find it/)]

@@ -23,7 +23,7 @@ const line = (no: number, more: object = {}) => {
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
-test('twenty anomalies among a thousand shipments are found, and none is invented', async () => {
+test('exactly the twenty anomalies among a thousand shipments are found', async () => {
   const place = folder()
   const quoted = '1234.50'
   await fillStore(place, async (store) => {

@@ -53,7 +53,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)('cut off by %s, it cancels what it mad
   expect(existsSync(join(place, JOURNAL))).toBe(false)
 })
 
-test('killed, it leaves a journal for its owner alone, from which the next run at that service cancels', async () => {
+test('when killed, it leaves a journal only its owner can read, from which the next run at that service cancels', async () => {
   const { sandbox, place, begin, certify } = await openStage()
   const running = begin('--only', 'phone-is-digits,external-id-twice')
   sandbox.fail({ kind: 'timeout', on: { method: 'GET', path: '/v2/shipments/*' } })
@@ -71,7 +71,7 @@ test('killed, it leaves a journal for its owner alone, from which the next run a
   expect(existsSync(join(place, JOURNAL))).toBe(false)
 })
 
-test('the credential is found nowhere', async () => {
+test('the credential appears nowhere', async () => {
   const secret = `canary-${randomBytes(12).toString('hex')}`
   const { place, certify } = await openStage(secret, { deviations: ['delete-cancels'] })
   const told = [await certify('--save', 'results.json'), await certify('--plan')]

@@ -22,7 +22,7 @@ function startDemo(words: readonly string[], env: NodeJS.ProcessEnv, cwd = folde
   return start(process.execPath, [join(ROOT, program), command, ...words], { cwd, env: cleanEnv(env) })
 }
 
-test('the demo prints commands that work, shows each call with what it sends, opens both listeners, and names the ports that were taken', async () => {
+test('the demo prints commands that work, shows each call with its request, opens both listeners, and names the ports that were taken', async () => {
   const [port, adminPort] = [await takenPort(), await takenPort()]
   const place = folder()
   const demo = startDemo([], { PORT: `${port}`, ADMIN_PORT: `${adminPort}` }, place)

@@ -35,7 +35,7 @@ test.each([
   expect(await serve(env)).toMatchObject({ code: 1, err: expect.stringMatching(line) })
 })
 
-test('serve on a path where nothing can be made, which only the attempt shows, says so', async () => {
+test('serve reports a path where nothing can be created, which only the attempt shows', async () => {
   expect(await serve({ STORE_URL: '/proc/new/store.db' })).toMatchObject({ code: 78 })
 })
 
@@ -61,7 +61,7 @@ test.each([
 })
 
 test.each(['> /dev/full &', '> >(read -r line) &'])(
-  'a gateway whose log cannot be written answers, and ends as it is told: %s',
+  'a gateway whose log cannot be written answers, and ends on a signal: %s',
   async (log) => {
     const PORT = String(await freePort())
     const up = `until "${process.execPath}" "${MAIN}" healthcheck 2>&-; do :; done; kill $!; wait $!`
@@ -72,7 +72,7 @@ test.each(['> /dev/full &', '> >(read -r line) &'])(
   },
 )
 
-test('a memory that cannot be written ends a check and a start, unless a gateway lives without', async () => {
+test('an unwritable memory ends a check and a start, unless a gateway can do without', async () => {
   const place = folder()
   writeFileSync(join(place, 'file'), '')
   const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'store.db', HOST }
@@ -93,7 +93,7 @@ test('a memory that cannot be written ends a check and a start, unless a gateway
   expect(readdirSync(place)).not.toContain('off.store')
 })
 
-test.each(['check', 'serve'])('a mapping module that waits for ever ends %s', async (command) => {
+test.each(['check', 'serve'])('a mapping module that waits forever ends %s', async (command) => {
   const place = folder()
   writeFileSync(join(place, 'own.mjs'), 'export default await new Promise(() => {})')
   const err = 'transload: the command is waiting for something that cannot happen; check the modules in MAPPINGS_DIR\n'

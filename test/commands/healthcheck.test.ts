@@ -19,7 +19,7 @@ const check = (env: Readonly<Record<string, string>>) =>
 
 const WELL = { code: 0, out: '', err: '' }
 
-test('healthcheck asks the admin listener, else the public one, over TLS too', async () => {
+test('healthcheck asks the admin listener, or otherwise the public one, also over TLS', async () => {
   const gateway = await startGateway({ env: { MAX_CONNECTIONS: '1' } })
   const secure = await startGateway({ env: TLS })
   const taken = await openLine(gateway)
@@ -40,7 +40,7 @@ test('healthcheck succeeds while a new certificate is refused and the old one is
   expect(await check({ ...unfit, ADMIN_PORT: portOf(adminUrl) })).toEqual(WELL)
 })
 
-test('healthcheck ends with 1 where nothing answers, or not as a gateway does', async () => {
+test('healthcheck ends with 1 if nothing answers, or not as a gateway does', async () => {
   const { sandbox, url } = await startGateway()
   const cases = [
     [{ ADMIN_PORT: '1' }, /cannot be reached/],

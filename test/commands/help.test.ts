@@ -19,7 +19,7 @@ const pagesIn = (text: string): ReadonlyMap<string, string> =>
 
 const pages = () => pagesIn(readFileSync(join(import.meta.dirname, 'help.txt'), 'utf8'))
 
-test('the help is what it was', async () => {
+test('the help has not changed', async () => {
   await expect(await printed(helpLines().slice(0, -1))).toMatchFileSnapshot('help.txt')
 })
 
@@ -37,7 +37,7 @@ test.each(commandWords.map((words) => words.join(' ')))(
   },
 )
 
-test('a page of help is printed however it is asked for', async () => {
+test('a page of help is printed for every spelling of the request', async () => {
   const asked = {
     'help xref': 'help xref',
     'xref -h': 'help xref',

@@ -38,7 +38,7 @@ async function openDesk() {
   return { place, store }
 }
 
-test('a command prints nothing that a terminal obeys: names, files, bodies, settings or its own arguments', async () => {
+test('a command prints nothing that controls a terminal, from names, files, bodies, settings or its own arguments', async () => {
   const { place, store } = await openDesk()
   const file = (name: string, content: string) => writeFileSync(join(place, name), content)
   // Names that strangers and the service could send.
@@ -97,7 +97,7 @@ test('a command prints nothing that a terminal obeys: names, files, bodies, sett
   expect(JSON.parse(told.get('bookings list --json')?.out ?? '')).toMatchObject({ reference: `REF${NASTY}` })
 })
 
-test.each(['csv', 'ndjson'])('an export as %s is obeyed by nothing, and read back by an import', async (format) => {
+test.each(['csv', 'ndjson'])('an export as %s controls nothing, and can be imported again', async (format) => {
   const { place, store } = await openDesk()
   const names = ['one', 'two'].map((id) => named({ tenant: `acme${NASTY}`, name: `${id}${NASTY}`, id }))
   await store.put({ names: [...names, named({ name: FORMULA, id: `${FORMULA}1` })] })
@@ -116,7 +116,7 @@ test.each(['csv', 'ndjson'])('an export as %s is obeyed by nothing, and read bac
   await copied.close()
 })
 
-test('the log of a gateway has nothing that a terminal obeys', async () => {
+test('the log of a gateway contains nothing that controls a terminal', async () => {
   const script = `import { createLog } from '${ROOT}/src/runtime/log.ts'
     import { createEndOfCall } from '${ROOT}/src/state/uses/end-of-call.ts'
     import { beginCall } from '${ROOT}/src/runtime/call.ts'

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { badLines, printed } from './every-command.ts'
 
-test('every command tells each kind of slip on its command line in one line, and names its help', async () => {
+test('every command reports each kind of slip on its command line in one line, and names its help', async () => {
   const lines = badLines()
   const text = await printed(lines)
   expect(text.match(/^\(exit code 64\)$/gm)).toHaveLength(lines.length)

@@ -9,7 +9,7 @@ import { addBooking, replay } from './transcript.ts'
 
 const DAY_MS = 86_400_000
 
-test('what nobody needs any more is shown and deleted', async () => {
+test('what is no longer needed is shown and deleted', async () => {
   const place = folder()
   let daysAgo = 500
   const store = await openStore(join(place, 'store.db'), { now: () => Date.now() - daysAgo * DAY_MS })

@@ -6,7 +6,7 @@ import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { post, startGateway } from '../gateway.ts'
 
-test('the answer of a dry run is printed for standard input, and nothing is sent', async () => {
+test('the dry run of standard input is printed, and nothing is sent', async () => {
   const gateway = await startGateway()
   const { json } = await post(gateway, '/dry-run/createShipment.php', bookingExample, { authorization: '' })
   const env = { V2_BASE_URL: gateway.sandbox.url }

@@ -64,7 +64,7 @@ test('the numbers of an import resolve at once through a gateway that is running
   expect((await post(gateway, '/deleteShipment.php', { ReferenceNumber: 'OLD REF' })).status).toBe(409)
 })
 
-test('an import that is killed continues where it was, for the same file, store and options only', async () => {
+test('an import that is killed continues where it was, but only for the same file, store and options', async () => {
   const ROWS = size(8_000, 30_000)
   const rows = Array.from({ length: ROWS }, (_, index) => `REF-${index},id-${index}\n`)
   const IMPORT = 'import numbers.csv --tenant acme'

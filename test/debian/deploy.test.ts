@@ -206,7 +206,7 @@ describe('a proxy in front', () => {
     return { folder, port, words: ['-p', folder, '-c', conf] }
   }
 
-  test('nginx accepts its file, and passes calls on as they come', async () => {
+  test('nginx accepts its file, and passes calls on unchanged', async () => {
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })
     const { folder, port, words } = await nginxBefore([gateway.url], '1s')
     expect((await run('nginx', ['-t', ...words])).err).toContain('test is successful')
@@ -235,7 +235,7 @@ describe('a proxy in front', () => {
     expect(log).not.toContain('a-secret-of-events')
   })
 
-  test('two gateways over one PostgreSQL, behind nginx: one shows what the other booked, and goes on without it', async () => {
+  test('two gateways on one PostgreSQL, behind nginx: one shows what the other booked, and continues without it', async () => {
     const postgres = await startPostgres()
     onTestFinished(() => postgres.remove())
     const sandbox = await openSandbox()
@@ -271,7 +271,7 @@ describe('a proxy in front', () => {
     expect(sandbox.requests.filter(isCreation)).toHaveLength(2)
   })
 
-  test('Caddy accepts its file, and passes calls on as they come', async () => {
+  test('Caddy accepts its file, and passes calls on unchanged', async () => {
     const folder = folderOf('caddy')
     const port = await freePort()
     const gateway = await startGateway({ env: { TRUST_PROXY: '127.0.0.1' } })

@@ -61,7 +61,7 @@ function asUser(line: string, folder: string): string {
   return line.replace(/^curl /, 'curl --fail ')
 }
 
-test('every line for a shell runs as printed', { timeout: 120_000 }, async () => {
+test('every shell line runs as printed', { timeout: 120_000 }, async () => {
   const { url } = await startGateway()
   const { folder, env } = await openFolder()
   const lines = pages.filter((page) => page !== 'docs/writing-a-mapping.md').flatMap(shellLines)

@@ -70,7 +70,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 }, BUILD_MS)
 
-test('the image says what it is, and has the files that it needs and no others', async () => {
+test('the image identifies itself, and has the files that it needs and no others', async () => {
   const { Docker } = JSON.parse(await buildah('inspect', '--type', 'image', IMAGE))
   expect(Docker.config).toMatchObject({
     User: '1000:1000',

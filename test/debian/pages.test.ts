@@ -159,7 +159,7 @@ test('the pages work without scripts, and by keyboard alone', { timeout: LONG_MS
   expect(complaints).toEqual([])
 })
 
-test('the workbench translates while one types, and the reference is searched', { timeout: LONG_MS }, async () => {
+test('the workbench translates during typing, and the reference can be searched', { timeout: LONG_MS }, async () => {
   const { url, sandbox } = await startGateway()
   const { context, page, complaints } = await openPage(url)
   const body = page.getByRole('textbox', { name: 'A version-1 request' })

@@ -10,7 +10,7 @@ import { startGateway, type TestGateway } from '../gateway.ts'
 import type { Sandbox } from '../stand-in/stand-in.ts'
 import { addressOf, openServer, program } from './postgres-servers.ts'
 
-test('a dump that is restored as the page says books nothing twice', async () => {
+test('a dump that is restored as documented books nothing twice', async () => {
   const server = await openServer()
   const url = addressOf(server)
   const folder = newFolder('dump')

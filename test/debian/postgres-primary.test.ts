@@ -55,7 +55,7 @@ test('a primary that hangs with its connections open is left for the standby tha
   expect(await writesOn(store, standby)).toEqual([standby.port])
 })
 
-test('a server that becomes read-only is left, and used again when it takes writes', async () => {
+test('a server that becomes read-only is left, and used again when it accepts writes', async () => {
   const server = await openServer()
   const { store, states } = await openStoreAt(addressOf(server))
   // The connection of the pool is open, so the session alone can notice.
@@ -105,7 +105,7 @@ test('a primary that has lost its synchronous standby acknowledges nothing and i
   expect(await writesOn(store, primary)).toEqual([primary.port])
 })
 
-test('a user without special rights can tell that a server takes writes', async () => {
+test('a user without special rights can see that a server accepts writes', async () => {
   const server = await openServer()
   await server.query('CREATE ROLE gateway LOGIN', 'GRANT CREATE ON DATABASE postgres TO gateway')
   const { store, states } = await openStoreAt(`postgres://gateway@127.0.0.1:${server.port}/postgres`)

@@ -72,7 +72,7 @@ test.each([
   ['require with an authority', 'any name', `?sslmode=require&sslrootcert=${AUTHORITY}`, '127.0.0.2'],
   ['verify-ca', 'any name', `?sslmode=verify-ca&sslrootcert=${AUTHORITY}`, '127.0.0.2'],
   ['verify-full', 'the right name', `?sslmode=verify-full&sslrootcert=${AUTHORITY}`, '127.0.0.1'],
-])('%s is content with %s, and encrypts', async (mode, _what, parameters, host) => {
+])('%s accepts %s, and encrypts', async (mode, _what, parameters, host) => {
   const { state, notices } = await open(parameters, host)
   expect(state).toMatchObject({ ready: true })
   expect(await sessions()).toEqual({ encrypted: 1, plain: 0 })

@@ -18,7 +18,7 @@ async function onTerminal(command: string, env: NodeJS.ProcessEnv): Promise<stri
   return out
 }
 
-test('help, version and the errors of every command are on a terminal what they are elsewhere', async () => {
+test('help, version and the errors of every command are the same on a terminal as elsewhere', async () => {
   const lines = [...helpLines(), ...badLines()]
   // A pipe has no width: commander takes 80 columns.
   const command = `stty cols 80; "${process.execPath}" "${RUN_LINES}" '${JSON.stringify(lines)}'`

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox } from '../../src/labs/demo/sandbox.ts'
 import { get } from '../gateway.ts'
 
-test('every reply says that it is of a sandbox, which does not start in production', async () => {
+test('every reply says that it is from a sandbox, which does not start in production', async () => {
   const sandbox = await startSandbox({})
   onTestFinished(() => sandbox.close())
   for (const path of ['/v2/quote', '/nowhere']) {

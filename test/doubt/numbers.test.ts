@@ -6,7 +6,7 @@ import { ask, book, expectBooked, OTHER_VIN, shipments } from '../bookings/desk.
 import { deliver, EVENT, RECEIVES } from '../events/deliver.ts'
 import { get, post, startGateway } from '../gateway.ts'
 
-test('a number of the service that named an update is not taken for a name of the caller', async () => {
+test("a service number that named an update is not mistaken for a caller's name", async () => {
   const gateway = await startGateway()
   // The number that the stand-in gives its first shipment.
   const number = 'TL-100001'
@@ -84,7 +84,7 @@ test('two updates at once, with the id in two spellings, are both made', async (
   expect(shipments(gateway)).toMatchObject([{ pickup: { city: 'Albany' }, delivery: { city: 'Tampa' } }])
 })
 
-test('an event about what is no plain id is parked, and the service is never asked for it', async () => {
+test('an event without a plain id is parked, and the service is never asked for it', async () => {
   const gateway = await startGateway({ env: RECEIVES })
   for (const shipment_id of ['../../oauth2/token', 'a/b', '..', 'a b', 'a'.repeat(65)]) {
     expect((await deliver(gateway, { ...EVENT, shipment_id })).status).toBe(200)

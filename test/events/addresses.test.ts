@@ -79,7 +79,7 @@ test('a name that changes its answer between check and use is not asked again, a
   expect(forbidden.connections()).toBe(0)
 })
 
-test('no refused address is connected to, and the event is parked at once with the reason', async () => {
+test('no connection is made to a refused address, and the event is parked at once with the reason', async () => {
   const listener = await startListener('127.0.0.1')
   const target = `http://127.0.0.1:${listener.port}/hook`
   const { take, pass, found, lines } = await openOffice({ endpoints: [endpoint(target, { allowed })] })
@@ -135,11 +135,11 @@ describe('the name servers', () => {
   test.each([
     ['both families', [1, 28], [IPV4, IPV6]],
     ['one family', [28], [IPV6]],
-  ])('tell every address of a name, of %s', async (_, types, addresses) => {
+  ])('return every address of a name, of %s', async (_, types, addresses) => {
     expect(await (await resolverOf(NO_ERROR, types))('hook.example.com')).toEqual(addresses)
   })
 
-  test('may not know a name that is in the list of the machine', async () => {
+  test("may not know a name that is in the machine's own list", async () => {
     const addresses = await (await resolverOf(UNKNOWN_NAME))('localhost')
     expect(['127.0.0.1', '::1']).toEqual(expect.arrayContaining([...addresses]))
     expect(addresses.length).toBeGreaterThan(0)

@@ -86,7 +86,7 @@ describe('a delivery', () => {
   )
 })
 
-describe('whom it reaches', () => {
+describe('recipients', () => {
   const HOOK = 'hook-3f0c2a9e-of-delivery'
   const SIGNING = secretOf(7)
 
@@ -139,7 +139,7 @@ describe('whom it reaches', () => {
     expect(counted).toContain('transload_delivery_tries_total{tenant="acme",outcome="delivered"}')
   })
 
-  test('an event that tells no status has the one that the service shows, or none while it cannot be read', async () => {
+  test('an event without a status gets the one that the service shows, or none while it cannot be read', async () => {
     const { bodyOf, bookAs, ...edge } = await openWithCallback()
     await bookAs('REF-1')
     await bodyOf(0)
@@ -157,7 +157,7 @@ describe('whom it reaches', () => {
     expect(last).not.toHaveProperty('Status')
   })
 
-  test('an endpoint that is added to the tenants file gets the events from then on; that it has no secret is said', async () => {
+  test('an endpoint that is added to the tenants file gets the events from then on; a missing secret is logged', async () => {
     const without = { callback_url: undefined, callback_secrets: undefined }
     const { bodyOf, withCallback, events, bookAs, ...edge } = await openWithCallback(undefined, without)
     await bookAs('REF-1')
@@ -170,7 +170,7 @@ describe('whom it reaches', () => {
     expect((await events()).map(({ state }) => state)).toContain('recorded')
   })
 
-  test('a try that hangs at a shutdown ends with the grace of the calls, not after it, and does not count', async () => {
+  test('a try that hangs at a shutdown ends with the grace period of the calls, and does not count', async () => {
     const ended: string[] = []
     const hang: Handle = (outgoing) => void outgoing.once('close', () => ended.push('try'))
     const { arrived, events, bookAs, ...edge } = await openWithCallback(hang, {}, { SHUTDOWN_GRACE_MS: '300' })
@@ -186,7 +186,7 @@ describe('whom it reaches', () => {
     expect(await events()).toMatchObject([{ state: 'due', failures: 0, outcome: 'interrupted by a shutdown' }])
   })
 
-  test('metrics tell of what is due and parked, and of endpoints that have stopped', async () => {
+  test('metrics show what is due and parked, and the endpoints that have stopped', async () => {
     const { metrics, bookAs, logged } = await openWithCallback(replies(410))
     await bookAs('REF-1')
     await logged(/stopped its deliveries/)
@@ -217,7 +217,7 @@ describe('receivers that fail', () => {
       'no complete reply within 1 s',
     ],
     ['a reply that is not HTTP', (_, __, { socket }) => void socket.end('hello\r\n\r\n'), 'the reply is not HTTP'],
-  ])('%s is a failure, and is tried again after 5 s', async (_, handle, outcome) => {
+  ])('%s is a failure, and is retried after 5 s', async (_, handle, outcome) => {
     const { take, pass, found, receiver, received } = await openTo(handle, {}, { timeoutMs: 1_000 })
     const id = await take()
     await pass(0)
@@ -272,7 +272,7 @@ describe('receivers that fail', () => {
     expect(await found(id)).toMatchObject({ state: 'delivered', failures: 0 })
   })
 
-  test('410 stops the endpoint until an operator resumes it, and events go on being stored', async () => {
+  test('410 stops the endpoint until an operator resumes it, but events are still stored', async () => {
     const { take, pass, found, store, lines, receiver, received } = await openTo(replies(410))
     const first = await take()
     await pass(0)

@@ -25,7 +25,7 @@ const { malformed, otherShapes } = JSON.parse(readFileSync(join(import.meta.dirn
 
 const countsOf = (gateway: TestGateway) => metric(gateway, 'transload_webhook_events_total')
 
-test('the nine events and an unknown one are stored as they came, and counted', async () => {
+test('the nine events and an unknown one are stored as received, and counted', async () => {
   const gateway = await startReceiver()
   const names = 'created modified assigned picked_up delivered canceled_by_carrier canceled rate_approved bol_available'
     .split(' ')
@@ -63,7 +63,7 @@ test('a copy is a duplicate, whatever the order of its members; another date or 
   expect(await countsOf(gateway)).toMatchObject({ 'result="duplicate"': 2 })
 })
 
-test('what is no JSON object is refused with a clear line', async () => {
+test('a body that is not a JSON object is refused with a clear line', async () => {
   const gateway = await startReceiver()
   const deep = { body: `{"data":${'['.repeat(101)}${']'.repeat(101)}}`, detail: 'is not JSON: it nests deeper' }
   for (const { body, detail } of [...malformed, deep]) {
@@ -76,7 +76,7 @@ test('what is no JSON object is refused with a clear line', async () => {
   expect(await countsOf(gateway)).toMatchObject({ 'result="malformed"': malformed.length + 1 })
 })
 
-test('an event of another shape is kept as it came, and parked for the operator', async () => {
+test('an event of another shape is kept as received, and parked for the operator', async () => {
   const callback = { callback_url: 'https://acme.example.com/' }
   const gateway = await openEdge((place) => [withHook(place, 'acme', SECRET, callback)])
   for (const { what, body, fault, kept } of otherShapes) {
@@ -93,7 +93,7 @@ test('an event of another shape is kept as it came, and parked for the operator'
   expect(await gateway.store.openEvents()).toMatchObject([{ state: 'parked', count: otherShapes.length }])
 })
 
-test('an event of more than 64 KiB is too large, also where few bytes inflate to it', async () => {
+test('an event of more than 64 KiB is too large, even if few bytes inflate to it', async () => {
   const gateway = await startReceiver()
   const ofSize = (bytes: number) => JSON.stringify({ ...EVENT, data: { note: 'x'.repeat(bytes) } })
   expect((await deliver(gateway, ofSize(65_000))).status).toBe(200)
@@ -212,7 +212,7 @@ describe('with signing secrets', () => {
     for (const secret of [signing, other]) expect((await deliver(gateway, body, signed(secret))).status).toBe(200)
   })
 
-  test('an event that is not signed as it must be is refused, and the log says why', async () => {
+  test('an event that is not properly signed is refused, and the log says why', async () => {
     const gateway = await start()
     const refused = [
       [body, {}, 'missing'],

@@ -25,7 +25,7 @@ test.each([
   expect(answer.json).toEqual({ Message: expect.stringMatching(message), TransportationBooked: 'Unknown' })
 })
 
-test('a booking and an approval that get no lock were not sent, and are to be sent again', async () => {
+test('a booking and an approval that get no lock were not sent, and should be repeated', async () => {
   const store = createMemoryStore()
   let isFree = true
   const exclusive: typeof store.exclusive = (key, waitMs, work) =>

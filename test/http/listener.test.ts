@@ -47,7 +47,7 @@ describe('TLS', () => {
     expect(warnings).toHaveLength(accepted === VERSIONS ? 1 : 0)
   })
 
-  test('has a new certificate when the files have changed, and the old one until then', async () => {
+  test('uses a new certificate when the files have changed, and the old one until then', async () => {
     const folder = newFolder('tls')
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const files = { TLS_CERT_FILE: join(folder, 'server.pem'), TLS_KEY_FILE: join(folder, 'server.key') }
@@ -85,7 +85,7 @@ describe('TLS', () => {
     expect((await ask(gateway)).status).toBe(200)
   })
 
-  test('answers a caller that sends no more after its request', async () => {
+  test('answers a caller that closes its side after its request', async () => {
     const gateway = await startTls()
     gateway.sandbox.fail({ kind: 'delay', ms: 50, times: 'always' })
     const line = await openLine(gateway, await shaken(gateway))
@@ -121,7 +121,7 @@ test('SOURCE_CONNECTIONS is the most that one address may hold; a closed connect
   expect((await fetch(`${gateway.adminUrl}/healthz`)).status).toBe(200)
 })
 
-test('MAX_CONNECTIONS is the most that there are', async () => {
+test('MAX_CONNECTIONS is the limit for all connections', async () => {
   const gateway = await startGateway({ env: { MAX_CONNECTIONS: '2', TRUST_PROXY: '127.0.0.0/8' }, proven: false })
   const lines = await openLines(gateway, 2)
   expect(await isRefused(gateway)).toBe(true)

@@ -29,7 +29,7 @@ const booking = (Message: string) => ({ Message, TransportationBooked: 'No' })
 const unknown = (Message: string) => ({ Message, TransportationBooked: 'Unknown' })
 const PROBLEM = { type: 'about:blank', title: 'Bad Request', status: 400, detail: ONE_HOST }
 
-test('a refusal has the shape of its path, and the signs of the end of version 1 on its paths alone', async () => {
+test('a refusal has the shape of its path, and announces the end of version 1 only on version-1 paths', async () => {
   const ok = await startGateway({ env: { ...ENDING, ERROR_STATUS: 'ok' }, timeouts })
   for (const [target, status, json, end] of [
     [BOOKING, 200, booking(ONE_HOST), END],

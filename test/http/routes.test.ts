@@ -40,7 +40,7 @@ describe('a legacy path', () => {
     }
   })
 
-  test('is not at similar paths', async () => {
+  test('is not served at similar paths', async () => {
     for (const path of paths.legacy.similar) {
       expect([path, (await request(gateway, path, 'POST', AUTH)).status]).toEqual([path, 404])
     }
@@ -72,7 +72,7 @@ describe('a legacy path', () => {
     expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
   })
 
-  test('that is unknown is 404 with the known ones', async () => {
+  test('that is unknown is 404 with a list of the known ones', async () => {
     for (const path of ['/getShipments.php', '/quotes/index.php', '/nothing', '/quotes', '/v2', '/V2/quote', '/v2x']) {
       const { status, json } = await post(gateway, path, {})
       expect(status, path).toBe(404)
@@ -107,7 +107,7 @@ test('no route of the gateway is served by its own name', async () => {
 })
 
 describe('the headers of a reply', () => {
-  test("a caller's own request id is kept, sent on and logged, if it is harmless", async () => {
+  test("a caller's own request id is kept, forwarded and logged, if it is harmless", async () => {
     const ask = (id: string) => post(gateway, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
     expect((await ask('order-17.A_b')).headers.get('x-request-id')).toBe('order-17.A_b')
     expect(gateway.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')

@@ -105,7 +105,7 @@ test.each(['/getShipment.php?id=1', '/v2/shipments/1'])(
   },
 )
 
-test('a booking that outlives SHUTDOWN_GRACE_MS is waited for and kept: one lost in the middle is worse than a late end', async () => {
+test('a booking that outlives SHUTDOWN_GRACE_MS is awaited and kept, because losing it is worse than a late end', async () => {
   const folder = newFolder('late-booking')
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const service = await openHoldingService()

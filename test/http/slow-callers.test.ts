@@ -50,7 +50,7 @@ async function silentInTls(): Promise<void> {
   await Promise.all(closed)
 }
 
-test('slow callers, hundreds of each kind, get 408 and are disconnected, and others notice nothing', async () => {
+test('hundreds of slow callers of each kind get 408 and are disconnected, without effect on others', async () => {
   const gateway = await startGateway({ env: { SOURCE_CONNECTIONS: '10000' }, timeouts })
   const probes: Promise<readonly number[]>[] = []
   const silent = silentInTls()

@@ -93,7 +93,7 @@ test('callers that do not read are disconnected, and do not delay others', {
   expect([pipelining, ...readers].every((socket) => socket.destroyed)).toBe(true)
 })
 
-test('an answer that waits behind a slow one on its connection comes whole', { timeout: 60_000 }, async () => {
+test('an answer that waits behind a slow one on its connection arrives whole', { timeout: 60_000 }, async () => {
   const service = await openService((incoming, outgoing) => {
     if (incoming.url === '/v2/big') return void outgoing.end(Buffer.alloc(ENOUGH_BYTES, 'x'))
     // The service takes longer than a reader may, but that is not the reader's fault.

@@ -80,7 +80,7 @@ async function open() {
   }
 }
 
-test('a path that is passed through is below /v2/ in every reading, and no path is a fault of the gateway', {
+test('a path that is passed through is below /v2/ in every reading, and no path makes the gateway fail', {
   timeout: NIGHT_MS,
 }, async () => {
   const ask = await open()

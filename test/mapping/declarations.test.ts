@@ -90,7 +90,7 @@ describe('mistakes', () => {
     ])
   })
 
-  test('every mistake is listed at once, of all modules', () => {
+  test('the mistakes of all modules are listed at once', () => {
     const request = [move('CSR', 'agent', text), ...v1Only(['Fax'], ''), fromQuote('color', 'paint')]
     const second: Action = { ...valid, name: 'rate.change', service: { method: 'POST', path: '/quote' } }
     const mistakes = mistakesOf([altered(valid, { request }), second], { synonyms: { Refresh: 'rate.refresh' } })
@@ -149,7 +149,7 @@ describe('a callback', () => {
     expect(mistakesOf([], { callbacks }).join('\n')).toMatch(mistake)
   })
 
-  test('for an event comes before the one for any', () => {
+  test('for an event takes precedence over the one for any event', () => {
     const { callbackOf } = compileCatalog([], { tables, callbacks: [shipmentEvent, declared] })
     expect(callbackOf('shipment.delivered')?.callback.name).toBe('delivered')
     expect(callbackOf('shipment.created')?.callback.name).toBe('shipment.event')
@@ -161,7 +161,7 @@ describe('a callback', () => {
     expect(compileCallback(declared).translate({ ...event, data }, context)).toEqual({ ...always, ...told })
   })
 
-  test('of any event has the five fields and changed ones, all of them text, and pollutes nothing', () => {
+  test('for any event has the five fields and changed ones, all as text, and pollutes nothing', () => {
     const shipped = compileCallback(shipmentEvent)
     const change = fc.record({ old_value: fc.jsonValue(), new_value: fc.jsonValue() }, { requiredKeys: [] })
     const path = fc.constantFrom(

@@ -46,7 +46,7 @@ describe('rows of a reply', () => {
   })
 })
 
-describe('a message of the service names the fields of the caller', () => {
+describe("a message from the service names the caller's fields", () => {
   test.each([
     [
       'quote.get',
@@ -79,7 +79,7 @@ describe('a message of the service names the fields of the caller', () => {
     'transport.type must be open',
     'the transport_types',
     '',
-  ])('and leaves other words alone: %s', (text) => {
+  ])('and leaves other words unchanged: %s', (text) => {
     for (const action of ['quote.get', 'shipment.create']) expect(actions.get(action)?.nameFields(text)).toBe(text)
   })
 

@@ -85,7 +85,7 @@ function leavesOf(value: unknown, path = ''): readonly string[] {
 const sorted = (names: Iterable<string>) => [...names].sort()
 
 describe.each([...actions])('laws of %s', (_name, compiled) => {
-  test('each field that is sent and each leaf of the body is explained once, truly, and an explained run is as a plain one', () => {
+  test('each sent field and each leaf of the body is explained once and correctly, and an explained run equals a plain one', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
       const { fields } = version1(compiled, { entries, format: 'json', text: '' })
       const account = explainRequestTranslation(compiled, fields, settings, facts)
@@ -114,7 +114,7 @@ describe.each([...actions])('laws of %s', (_name, compiled) => {
     expectLaw(law, RUNS)
   })
 
-  test('each leaf of a reply is reported once: used, unused or unknown, and every text is harmless and ends', () => {
+  test('each leaf of a reply is reported once, as used, unused or unknown, and every text is harmless and bounded', () => {
     const law = fc.property(repliesOf(compiled), (body) => {
       const { reply, fields, unused, unknown } = explainReplyTranslation(compiled, body, settings, undefined)
       const used = new Set(fields.flatMap(({ from }) => from))

@@ -17,7 +17,7 @@ const isCodec = (value: unknown): value is Codec =>
   typeof value === 'object' && value !== null && 'decode' in value && 'summary' in value
 const all = Object.values<unknown>(codecs).filter(isCodec)
 
-test('the last year is the one after next', () => {
+test('the latest year is the one after next', () => {
   vi.useFakeTimers({ now: Date.UTC(2026, 11, 31) })
   onTestFinished(() => void vi.useRealTimers())
   expect([year.decode('2028'), year.decode('2029')]).toEqual([2028, expect.any(Failed)])
@@ -28,7 +28,7 @@ test('the last year is the one after next', () => {
 describe('vehicle types', () => {
   const types = compileLookup(vehicleTypes)
 
-  test('are found whole, not in part, and every built-in phrase both ways', () => {
+  test('are found as whole words, and every built-in phrase in both directions', () => {
     const codes = ['box truck', 'BOX - TRUCK', 'truck_ext', 'BOX', 'BOX TRUCK 26FT', '', '-', 'toString', '__proto__']
     expect(codes.map(types.wholeValue)).toEqual([...Array(3).fill('truck_ext'), ...Array(6).fill(undefined)])
     for (const [phrase, type] of Object.entries(vehicleTypes)) {
@@ -110,7 +110,7 @@ describe('laws', () => {
       expectLaw(law, RUNS)
     })
 
-    test('never throws on a value of the service, and writes only strings', () => {
+    test('never throws on a value from the service, and writes only strings', () => {
       const law = fc.property(anyValue, (value) => {
         const written = encode(value)
         if (!(written instanceof Failed)) expect(written).toBeTypeOf('string')

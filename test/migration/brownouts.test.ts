@@ -26,7 +26,7 @@ describe('brownouts', () => {
     ['2027-01-12T15:00/1h', '2027-01-12T15:00/1h'],
     ['2027-01-12T15:00Z/59s,2027-01-12T15:00Z/8d', '2027-01-12T15:00Z/59s,2027-01-12T15:00Z/8d'],
     ['2027-01-12T15:00Z/1h,x/1h,2027-01-12T15:00Z/stairs,none', 'x/1h,2027-01-12T15:00Z/stairs,none'],
-  ])('%s names what cannot be read', (text, wrong) => {
+  ])('%s names the unreadable part', (text, wrong) => {
     expect(windowsOf(text)).toBe(
       `must list windows of 1m to 7d such as 2027-01-12T15:00Z/1h, and ladders such as 2027-01-12T09:00[America/New_York]/ladder, not ${wrong}`,
     )
@@ -104,7 +104,7 @@ describe('announcements', () => {
     expect(signals().at(START + HOUR_MS)).toEqual([])
   })
 
-  test('the gauges tell the brownout that is active or comes next', async () => {
+  test('the gauges show the active or next brownout', async () => {
     const { at, readGauge } = signals()
     const gauges = async (now: number) => {
       at(now)

@@ -129,7 +129,7 @@ describe('calls of a known mix', () => {
     expect(await gateway.store.callCounts([''], 0)).toEqual([])
   })
 
-  test('include the dry runs of callers that the gateway itself knows, apart', async () => {
+  test('separately include the dry runs of callers that the gateway itself knows', async () => {
     const gateway = await startGateway({ env: OWN })
     await post(gateway, '/dry-run/createShipment.php', bookingExample)
     await post(gateway, '/createShipment.php', bookingExample)
@@ -156,7 +156,7 @@ describe('the recorder', () => {
     isOtherPrice: false,
   }
 
-  test('sends a batch again whose receipt was lost; it is added once, and the loss reported once', async () => {
+  test('resends a batch whose receipt was lost; it is added once, and the loss is reported once', async () => {
     const store = createMemoryStore({ now: () => NOON })
     const errors: string[] = []
     const { promise: failed, resolve } = Promise.withResolvers<void>()

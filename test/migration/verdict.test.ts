@@ -97,7 +97,7 @@ describe('verdicts', () => {
       seenBy(6, () => ({ version1: 10, failed: 1 })),
       '7 of 70 calls in the last seven days failed (10 %; the limit is 5 %). Caller errors do not count.',
     ],
-  ])('the reason of a verdict says what was seen: %#', (evidence, reason) => {
+  ])('the reason for a verdict says what was seen: %#', (evidence, reason) => {
     expect(verdictOf(evidence).reasons[0]).toContain(reason)
   })
 })
@@ -136,7 +136,7 @@ describe('the verdict on all tenants', () => {
     expect((await reportOn(lastCalls)).verdict.state).toBe(state)
   })
 
-  test('is not safe while a declared tenant has never called, or has sent dry runs alone', async () => {
+  test('is not safe while a declared tenant has never called, or has sent only dry runs', async () => {
     const { verdict, tenants } = await reportOn({ one: 40 }, ['one', 'silent'])
     expect(tenants.map(({ verdict: { state } }) => state)).toEqual(['safe', 'never-seen'])
     expect(verdict.state).toBe('quiet')
@@ -159,7 +159,7 @@ describe('the version-2 equivalent', () => {
     expect(equivalentOf('quote.get', 'CSR', catalog)?.note).toBe('version 2 does not record the agent')
   })
 
-  test('is none for an action or a field that is not declared any more', () => {
+  test('does not exist for an action or a field that is no longer declared', () => {
     expect(equivalentOf('gone', 'ActionName', catalog)).toBeUndefined()
     expect(equivalentOf('quote.get', 'Gone', catalog)).toBeUndefined()
   })

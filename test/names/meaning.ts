@@ -17,7 +17,7 @@ export function meaningTests(openStore: () => Promise<Store>, isOfTenant = false
 
   test.each(storiesIn(import.meta.dirname, 'meaning.txt'))('%s', (_, steps) => play(steps, open))
 
-  test('a booking is not sent anew before the store has freed its key, and until then nothing is confirmed', async () => {
+  test('a booking is not sent again before the store has freed its key, and until then nothing is confirmed', async () => {
     const store = await openStore()
     let isDown = false
     const change: typeof store.change = async (...args) => {

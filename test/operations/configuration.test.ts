@@ -43,7 +43,7 @@ test.each(settings.wrong)('a wrong value is not repeated: %s %s', (name, message
   for (const value of values) expect(errorsIn({ [name]: value }), value).toEqual([`${name} ${message}`])
 })
 
-test('all wrong values are told at once, with variables that are missing', () => {
+test('all wrong values are reported at once, with missing variables', () => {
   const all = Object.fromEntries(settings.wrong.map(([name, , [value]]) => [name, value]))
   const errors = errorsIn({ ...all, V2_CLIENT_ID: 'half a pair' })
   expect(errors.map((error) => error.split(' ')[0]).sort()).toEqual([...Object.keys(all), 'V2_CLIENT_SECRET'].sort())
@@ -62,7 +62,7 @@ test('BOOKING_REFUSED_STATUSES are single statuses and classes', () => {
   expect([399, 400, 499, 500, 502, 503, 504].filter(isRefused)).toEqual([400, 499, 503])
 })
 
-describe('errors in files of certificates', () => {
+describe('errors in certificate files', () => {
   const CERTIFICATES = join(ROOT, 'test/http/certificates')
   const [SERVER, SERVER_KEY, CLIENT, CLIENT_KEY] = ['server.pem', 'server.key', 'client.pem', 'client.key'].map(
     (name) => join(CERTIFICATES, name),

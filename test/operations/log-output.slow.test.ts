@@ -100,7 +100,7 @@ test('it drops lines instead of keeping them, answers every call, and says how m
   expect(await readUntil(/"msg":"call"/)).not.toEqual([])
 })
 
-test('it ends when it is told to, although its last lines find no reader', { timeout: LONG_MS }, async () => {
+test('it ends on a signal, although its last lines find no reader', { timeout: LONG_MS }, async () => {
   const { child, url } = await startStalled()
   await callMany(url, CALLS / 20)
   const ended = once(child, 'exit')

@@ -46,7 +46,7 @@ test('it counts every request to the service, and has the status of the last rep
   expect(lastCall()).toMatchObject({ path: '/service', status: 404, service_status: 404, tries: 1 })
 })
 
-test('it names what was lost or assumed, never a value', async () => {
+test('it names losses and assumptions, but never a value', async () => {
   await book(gateway, {
     ReferenceNumber: 'NO-QUOTE',
     PickupZip: '02134-9876',
@@ -90,7 +90,7 @@ test('a hostile user agent is cut, and cannot steer a terminal or forge a line',
   ).toEqual(cut)
 })
 
-test('a call that failed because of the gateway itself has the cause, with its place, in the log alone', async () => {
+test('a call that failed because of the gateway itself has the cause, with its place, only in the log', async () => {
   const put = () => Promise.reject(new TypeError('a bug of the store'))
   const to = await startGateway({ env: OWN, store: { ...createMemoryStore(), put } })
   const { status, text } = await quote({}, {}, to)

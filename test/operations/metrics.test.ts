@@ -49,7 +49,7 @@ test('calls, requests to the service and operations of the store add up over cal
   }
 })
 
-test('calls and requests that are under way or wait for a connection are shown', async () => {
+test('calls and requests that are in progress or wait for a connection are shown', async () => {
   const held = Promise.withResolvers<void>()
   const service = await openService((_, outgoing) => void held.promise.then(() => outgoing.end()))
   const gateway = await startGateway({ env: { ...OWN, UPSTREAM_CONNECTIONS: '1' }, serviceUrl: service.url })
@@ -97,7 +97,7 @@ test('an open circuit is shown', async () => {
   expect(await isOpen()).toBe(true)
 })
 
-test('a scrape has numbers only, also the first one', async () => {
+test('a scrape, even the first one, has only numbers', async () => {
   const gateway = await startGateway()
   gateway.sandbox.fail({ kind: 'status', status: 401, times: 1 })
   await get(gateway, '/v2/shipments/none')
@@ -131,7 +131,7 @@ const seriesOf = (line: string) =>
         .replace(/\ble="[^"]*",?/, '')
         .replace(/(version="|node="|service="|operation=")[^"]*"/g, '$1…"')
 
-test('every metric of the gateway has the name, the help, the type and the labels that it had', async () => {
+test('the name, the help, the type and the labels of every metric have not changed', async () => {
   const own = (await scrapeOfBusy())
     .split('\n\n')
     .filter((metric) => metric.startsWith('# HELP transload_'))

@@ -64,7 +64,7 @@ function errorsIn(content: unknown): readonly string[] {
 }
 
 describe('the file', () => {
-  test('an error of the shape names the tenant, or its place where it has no name', () => {
+  test('an error in the shape names the tenant, or its place if it has no name', () => {
     const tenants = ['a"', 'b'].map((name) => ({ ...least, name, networks: [5], colour: 'red' }))
     expect(errorsIn(`\ufeff${JSON.stringify({ tenants })}`)).toEqual([
       expect.stringMatching(/^tenants\[0\]: name: must be 1 to 64 letters/),
@@ -97,7 +97,7 @@ describe('the file', () => {
     expect(errors.length).toBeGreaterThan(wrong.length + 4)
   })
 
-  test('secrets are read from where the file points, without a BOM and the end of a line', () => {
+  test('secrets are read from the place in the file, without a BOM or a line end', () => {
     const tenant = changed({
       v2: { client_secret: { file: fileWith('\ufefftwo\r\n') } },
       ...{ callback_url: 'http://10.0.0.1/', callback_allow_http: true, callback_networks: ['10.0.0.0/8'] },
@@ -125,7 +125,7 @@ describe('the file', () => {
       expect(schema.safeParse({ tenants: [changed(change)] }).success, said).toBe(false)
   })
 
-  test('tenants that stay as they are keep their tokens and limits; those that change do not keep the old credential', async () => {
+  test('unchanged tenants keep their tokens and limits; changed ones do not keep the old credential', async () => {
     const limits = { limits: { per_second: 0.01 } }
     const all = (place: string) => [tenant(place, 'acme', limits), tenant(place, 'beta')]
     const edge = await openEdge((place) => [...all(place), tenant(place, 'gone')], { env: { V2_TOKEN: 'oauth2' } })
@@ -145,7 +145,7 @@ describe('the file', () => {
   })
 })
 
-test('a new file or secret is taken by itself; a refused file is a metric, stands on the home of operators, and is not quoted', async () => {
+test("a new file or secret is loaded automatically; a refused file is in a metric and on the operators' home page, and is not quoted", async () => {
   const edge = await openEdge((place) => [tenant(place, 'acme')])
   const metrics = async () => (await ask(edge, '/metrics')).text
   const home = async () => (await ask(edge, '/home.json')).json
@@ -176,7 +176,7 @@ test('a new file or secret is taken by itself; a refused file is a metric, stand
   expect((await quote(edge, as('beta'))).status).toBe(200)
 })
 
-test('a start that fails in its middle ends its process', async () => {
+test('a start that fails halfway ends its process', async () => {
   const { code, out } = await runAlone(process.execPath, [join(import.meta.dirname, 'start-child.ts')])
   expect({ code, out }).toEqual({
     code: 0,

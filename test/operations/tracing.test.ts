@@ -62,7 +62,7 @@ describe('with an SDK', () => {
     expect(request?.headers['tracestate']).toBe(TRACE.TraceState)
   })
 
-  test('exactly one traceparent goes out, of every kind of request, also where undici queues it', async () => {
+  test('exactly one traceparent is sent with every kind of request, even if undici queues it', async () => {
     const gateway = await startGateway({ env: { ...OWN, UPSTREAM_CONNECTIONS: '1' } })
     gateway.sandbox.requests.length = 0
     exporter.reset()
@@ -91,7 +91,7 @@ describe('without an SDK', () => {
   const parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
   const TRACE = { traceparent: parent, tracestate: 'a=1,b=2' }
 
-  test("the caller's trace headers go on unchanged, for every request of a call", async () => {
+  test("the caller's trace headers are forwarded unchanged with every request of a call", async () => {
     const gateway = await startGateway()
     await post(gateway, '/getShippingQuote.php', quoteExample, TRACE)
     await book(gateway, {}, TRACE)
@@ -102,7 +102,7 @@ describe('without an SDK', () => {
     for (const { headers } of sent) expect(headers).toMatchObject(TRACE)
   })
 
-  test('headers that are no trace, or too long, do not go on', async () => {
+  test('headers that are not a trace, or too long, are not forwarded', async () => {
     const gateway = await startGateway()
     const state = (length: number) => 'x'.repeat(length)
     /** A future version may have more after the flags. */

@@ -76,7 +76,7 @@ test('ten thousand tenants are on pages of fifty, each below 60 KB', async () =>
   expect((await ask(gateway, '/migration?state=failing&q=9999')).json).toMatchObject({ found: 1 })
 })
 
-test("a caller's mistakes are no failures", async () => {
+test("a caller's mistakes are not failures", async () => {
   const store = createMemoryStore()
   await fillTenants(store, 3, 'credential-wrong')
   const { json } = await ask(await startGateway({ store, proven: false }), '/migration')
@@ -92,7 +92,7 @@ test('the kit lists only what needs a decision, and nothing that the gateway ass
   expect(decisions.match(/<tr role="row">/g)).toHaveLength(7)
 })
 
-test('what blocks a tenant comes first, with the field that an unknown one may stand for, and the rest is folded', async () => {
+test('obstacles of a tenant come first, with the field that an unknown one may mean, and the rest is folded', async () => {
   const store = createMemoryStore()
   await fillCounts(store)
   const day = Math.floor(store.now() / DAY_MS)
@@ -117,7 +117,7 @@ test('what blocks a tenant comes first, with the field that an unknown one may s
   expect(headings).toEqual(['Get a quote', 'Accept a quote', 'Change a shipment', 'Fields that need a decision'])
 })
 
-test('a report is read anew after the clock of the store has jumped', async () => {
+test("a report is read again after the store's clock has jumped", async () => {
   let behindMs = 3 * DAY_MS
   const store = createMemoryStore({ now: () => Date.now() - behindMs })
   await fillTenants(store, 500)
@@ -128,7 +128,7 @@ test('a report is read anew after the clock of the store has jumped', async () =
   expect(await asOf()).not.toBe(before)
 })
 
-test('the guide and the kit say in each mode which credential is good where', async () => {
+test('the guide and the kit say in each mode which credential is valid where', async () => {
   const others = createMemoryStore()
   await fillCounts(others)
   const env = { SUPPORT_CONTACT: 'help@example.com' }

@@ -33,7 +33,7 @@ describe('/openapi.json', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(120_000)
   })
 
-  test('has the paths of the base paths that the operator chose alone', async () => {
+  test("has only the paths below the operator's base paths", async () => {
     const { paths } = await readDocument(await startGateway({ env: { LEGACY_BASE_PATHS: '/api/v1' } }))
     for (const path of Object.keys(paths))
       expect(path).toMatch(/^(\/dry-run)?\/api\/v1\/|^\/dry-run\/(reply|webhook)\//)
@@ -75,7 +75,7 @@ describe('/openapi.json', () => {
   })
 
   // This must be last, because it takes so long that the gateway would close the connections of the others.
-  test('is OpenAPI 3.1, and the validator would notice if it were not', async () => {
+  test('is OpenAPI 3.1, and the validator notices if it is not', async () => {
     const document = await readDocument()
     const validate = (one: object) => new Validator().validate({ ...structuredClone(one) })
     expect(await validate(document)).toMatchObject({ valid: true })

@@ -35,7 +35,7 @@ async function park(store: Store, outcome: string): Promise<string> {
   return id
 }
 
-test('the home tells what was called, who was at fault, and what waits for somebody', async () => {
+test('the home page shows the calls, who was at fault, and what waits for an operator', async () => {
   expect(await headlineOf(await startGateway())).toBe('Everything is working.')
   const { gateway } = await withBookings('R-2')
   await post(gateway, '/createShipment.php', { ...bookingExample, PickupZip: '', PickupCity: '' })
@@ -119,7 +119,7 @@ test('bookings are filtered by tenant and date, on pages of fifty, the newest fi
   expect(await pageOf(gateway, '/bookings')).toContain('Older')
 })
 
-test('a booking of unknown outcome is a case with its history, and all that it takes to resolve it', async () => {
+test('a booking with an unknown outcome is a case with its history and everything needed to resolve it', async () => {
   const { gateway, answer } = await withBookings("ACM-9001'; rm", { ...OWN, SUPPORT_CONTACT: 'help@example.com' })
   const [{ key }] = (await ask(gateway, '/bookings?state=unknown')).json.bookings
   const { booking, history } = (await ask(gateway, `/bookings/${key}`)).json
@@ -149,7 +149,7 @@ test('a booking of unknown outcome is a case with its history, and all that it t
   expect(text).not.toContain(OWN.V2_CLIENT_SECRET)
 })
 
-test('events that wait and are parked are shown by tenant, and each has a page with what to do about it', async () => {
+test('waiting and parked events are shown by tenant, and each has a page with the steps to take', async () => {
   const gateway = await startGateway()
   const id = await park(gateway.store, 'answered 500')
   await takeEvent(gateway.store)
@@ -178,7 +178,7 @@ test('an endpoint has its address, its success, and its last answer in words', a
   expect(await pageOf(edge, `/events/${id}`)).toContain(`transload webhooks replay ${id}`)
 })
 
-test('an unknown path is a page for a browser, and version 1 for its callers, which may accept HTML, too', async () => {
+test('an unknown path is a page for a browser, and version 1 for its callers, even if they accept HTML', async () => {
   const { url } = await startGateway()
   const { status, text, headers } = await get({ url }, '/nowhere', HTML)
   const page = [404, 'text/html; charset=utf-8', 'Not found']

@@ -52,7 +52,7 @@ test('an update in C#', () => {
   `)
 })
 
-test('a cancellation tells what it needs, and what it does twice', () => {
+test('a cancellation says what it needs, and what happens if it is repeated', () => {
   const url = 'https://service.example.com/v2/shipments/{shipment_id of WTS-1}'
   const code = snippet('csharp', { method: 'DELETE', url, headers: { authorization: 'Basic ***' } })
   expect(code).toContain('Usage: give the shipment_id as the first argument.')

@@ -39,7 +39,7 @@ function bodyIn(page: string): unknown {
   return json === '' ? undefined : JSON.parse(decoded(json.replace(/<a [^>]*>\d+<\/a>|<[^>]*>/g, '')))
 }
 
-test('every action, pasted in any form, is what the dry run explains', async () => {
+test('every action, pasted in any form, is explained as by the dry run', async () => {
   for (const { action } of actions.values()) {
     const { request } = action.example
     const { method, paths } = action.legacy
@@ -78,7 +78,7 @@ test('the first screen is an example that is translated; programs and WORKBENCH=
   }
 })
 
-test('a request that the wire refuses is refused with the very answer of the wire', async () => {
+test('a request that the wire refuses is refused with the same answer', async () => {
   const changed = (change: object) => JSON.stringify({ ...bookingExample, ...change })
   for (const [path, body, status] of [
     ['/createShipment.php', changed({ ActionName: 'MakeBoking' }), 422],
@@ -106,7 +106,7 @@ test('a request that the wire refuses is refused with the very answer of the wir
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('the calls of the documents say their own action, whatever was shown before', async () => {
+test('the calls in the documents select their own action, whatever was shown before', async () => {
   const text = readFileSync('README.md', 'utf8') + readFileSync('docs/wire.md', 'utf8')
   const lines = text.match(/^curl (?!.*@old).*\.php.*$/gm) ?? []
   const names = 'quote.get shipment.create shipment.get quote.get quote.get quote.get'.split(' ')
@@ -140,7 +140,7 @@ test('version-2 bodies and paths pass unchanged', async () => {
   )
 })
 
-test('rows stand in the order of what needs attention, each field once, and its text is marked', async () => {
+test('rows that need attention come first, each field once, and its text is marked', async () => {
   const fields = {
     ActionName: 'MakeBooking',
     Year: '23',
@@ -195,7 +195,7 @@ test('the way back shows what the version-1 caller gets, with its own number', a
   expect(decoded(refused.text)).toContain('<input type="hidden" name="reply" value="{"price":77}">')
 })
 
-test('what is pasted is shown as text, and kept nowhere', async () => {
+test('pasted text is shown as text, and kept nowhere', async () => {
   const canary = 'CANARY-5550100'
   const hostile: readonly string[] = [
     JSON.stringify({ [HOSTILE]: `${HOSTILE}${canary}`, PickupName: '</textarea><script>alert(1)</script>' }),

@@ -31,7 +31,7 @@ async function pass({ store }: TestGateway, clock: { at: number }, days: number)
   }
 }
 
-test('a gateway forgets after BOOKING_DAYS, but for numbers that callers use', async () => {
+test('a gateway forgets after BOOKING_DAYS, except numbers that callers use', async () => {
   const clock = { at: Date.UTC(2026, 0, 1) }
   const gateway = await startGateway({
     env: { BOOKING_DAYS: '400' },

@@ -49,7 +49,7 @@ test.each<[field: string, one: unknown, other: unknown, expected: string | undef
   expect(fields.find((result) => result.field === field)?.verdict).toBe(expected)
 })
 
-test('refusals are compared as such', () => {
+test('refusals are compared as refusals', () => {
   const refused = 'refused'
   const quote = answer({ Cost: '1.00' })
   const wholly = (one: ComparedAnswer, two: ComparedAnswer, own: ComparedAnswer) =>
@@ -62,7 +62,7 @@ test('refusals are compared as such', () => {
   expect(wholly(quote, refused, quote)).toMatchObject([{ verdict: 'noise' }])
 })
 
-test('a mask keeps the shape and no letter or digit', () => {
+test('a mask keeps the shape, but no letter or digit', () => {
   expect(masked('x'.repeat(24))).toBe('a'.repeat(24))
   expect(masked('x'.repeat(25))).toBe(`${'a'.repeat(24)}…`)
   expect(masked('(214) 555-0000')).toBe('(999) 999-9999')

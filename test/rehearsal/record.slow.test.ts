@@ -82,7 +82,7 @@ test('calls are recorded in the same shape, without a value of their callers, an
   expect(found.told).toHaveLength(3)
 })
 
-test('none is recorded without a file; a file from before is kept beside the new one', async () => {
+test('nothing is recorded without a file; an earlier file is kept beside the new one', async () => {
   const cwd = folder()
   const lines = await recorded(cwd, { RECORD_FILE: join(cwd, 'other.ndjson') })
   expect(lines).toBe('')
@@ -95,7 +95,7 @@ test('none is recorded without a file; a file from before is kept beside the new
   )
 })
 
-test('a full file goes on in another one', async () => {
+test('a full file continues in another one', async () => {
   const RECORD_FILE = join(folder(), 'calls.ndjson')
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }

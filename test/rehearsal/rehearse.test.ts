@@ -125,7 +125,7 @@ test('JSON lines, cases and HARs are recognized by their content, compressed or 
   expect(found.calls).toEqual({ all: 13, pass: 13, lossy: 0, refused: 0, unseen: 0, other: 0 })
 })
 
-test('damaged, truncated and hostile files end in a clear line and a right count', async () => {
+test('damaged, truncated and hostile files end in a clear line and a correct count', async () => {
   const many = line(quote()).repeat(2_000)
   const packed = gzipSync(many)
   const { found, err, code } = await report({
@@ -238,7 +238,7 @@ test('the cases of the project are cases of "mapping test", too', async () => {
 
 const CANARIES = /kanari|xaviera|quux|2145559988/i
 
-test('no output has a value of a caller, unless it is asked for', async () => {
+test("no output has a caller's value, unless requested", async () => {
   const place = folder()
   write(place, { 'a.ndjson': read('canaries.ndjson') })
   const run = (...words: readonly string[]) =>
@@ -260,7 +260,7 @@ test('no output has a value of a caller, unless it is asked for', async () => {
   expect((await run('--show-values')).out).toMatch(CANARIES)
 })
 
-test('the page says how many calls are refused, shows whose, and is obeyed by nothing', async () => {
+test('the page shows how many calls of whom are refused, and controls nothing', async () => {
   const client = '<img src=x onerror=alert(1)>"'
   const lines = [quote({ client }), quote({ client, request: {} }), quote({ client: 'other' })]
   const { place } = await report({ 'a.ndjson': lines.map(line).join('') }, ['--html', 'a.html'])
@@ -271,7 +271,7 @@ test('the page says how many calls are refused, shows whose, and is obeyed by no
   expect(page).not.toMatch(/<img|<script|https?:/)
 })
 
-test('lookups are written to edit, without words of a free text that may be masked, and numbers to import', async () => {
+test('lookups are written for editing, without words from free text that may be masked, and numbers for import', async () => {
   const id = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
   const other = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e12'
   const unknown = { ...quoteExample, PickupCommodityCode: 'Sleigh', DeliveryCommodityCode: '', LoadReference: '' }
@@ -314,7 +314,7 @@ const CALLS = [
   { path: '/getShipment.php?ReferenceNumber=NONE', method: 'GET' },
 ]
 
-test('the answers of the service are compared: quotes and reads only, without noise and what is ignored', async () => {
+test("the service's answers are compared: only quotes and reads, without noise and ignored fields", async () => {
   const right = await against({}, CALLS, ['--min-pass', '100'])
   expect(right).toMatchObject({ code: 0, found: { equal: 1 } })
   expect(right.sandbox.shipments.size).toBe(0)

@@ -71,7 +71,7 @@ test('after a stream that cannot be sent twice, the next one is sent with a toke
   expect(seen).toEqual(['Basic 200000', 'Basic 200000', 'token', 'Bearer 200000'])
 })
 
-test('streams of a service that names tokens and has none are not stuck', async () => {
+test('streams of a service that asks for tokens but has none do not get stuck', async () => {
   const settings: Parameters<typeof serviceWith>[0] = { auth: 'Bearer', hasTokens: false }
   const { send } = await serviceWith(settings)
   expect([await send(), await send()]).toEqual([401, 502])

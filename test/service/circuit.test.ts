@@ -38,7 +38,7 @@ test.each<[fault: Fault, isFailure: boolean]>([
   expect(await isOpen()).toBe(isFailure)
 })
 
-test('half of the calls must fail, of twenty at least', async () => {
+test('half of at least twenty calls must fail', async () => {
   const { ask, isOpen } = await start()
   expect([await ask(10), await ask(10, FAILURE), await isOpen()]).toEqual([10, 10, true])
   const other = await start()
@@ -72,7 +72,7 @@ test('an open circuit refuses calls for five seconds and says how long; nothing 
   expect(await isOpen()).toBe(false)
 })
 
-test('an open circuit lets one probe through at a time, and another one if that takes too long', async () => {
+test('an open circuit lets one probe through at a time, and another one if the first takes too long', async () => {
   const { pass } = clocks()
   const { gateway, sandbox, ask, isOpen } = await start()
   await ask(LEAST_CALLS, FAILURE)
@@ -89,7 +89,7 @@ test('an open circuit lets one probe through at a time, and another one if that 
   expect((await first).status).toBe(200)
 })
 
-test('an open circuit stays open after a probe that fails, and counts anew after one that does not', async () => {
+test('an open circuit stays open after a failed probe, and counts from zero after a successful one', async () => {
   const { pass } = clocks()
   const { ask, isOpen } = await start()
   await ask(LEAST_CALLS, FAILURE)

@@ -58,7 +58,7 @@ test.each([
   },
 )
 
-test('each booking has a connection of its own, which ends with it', async () => {
+test('each booking has its own connection, which ends with it', async () => {
   const { gateway, service } = await answering(reply)
   for (const count of [1, 2, 3]) {
     expect((await book(gateway, `O-${count}`)).status).toBe(200)

@@ -23,7 +23,7 @@ async function toldBy({ lines, adminUrl }: TestGateway) {
   return { told, count: Number(/^transload_reply_drift_total\{kind="new-field"\} (\d+)$/m.exec(text)?.[1]) }
 }
 
-test('a reply as documented is no news', async () => {
+test('a documented reply causes no report', async () => {
   const canceled = { ...documented, status: 'canceled' }
   const quoted = { shipment_id: ID, price: 1234.5 }
   const gateway = await open(quoted, documented, documented, documented, documented, canceled)
@@ -37,7 +37,7 @@ test('a reply as documented is no news', async () => {
   expect(await toldBy(gateway)).toEqual({ told: [], count: 0 })
 })
 
-test('what is new is passed on as it is, told once by its place and not by its value, and counted', async () => {
+test('a new value is passed on unchanged, reported once by its place and not its value, and counted', async () => {
   const { number: _, ...shipment } = documented
   const gateway = await open({
     ...shipment,

@@ -79,7 +79,7 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   return { port, booked }
 }
 
-test('one question is asked for many connections, and none for those of the next seconds', async () => {
+test('many connections need one lookup, and those of the next seconds none', async () => {
   const { pass } = clocks()
   const { port, booked } = await start()
   await openAt(OTHER_LOOPBACK, port)
@@ -123,7 +123,7 @@ test.each([
   },
 )
 
-test('a name that is not found in time is no sign of a failing service', async () => {
+test('a name that is not found in time is not a sign of a failing service', async () => {
   const { booked } = await start({ UPSTREAM_TIMEOUT_MS: '1000' })
   const late = await atOnce(20, booked)
   expect(counted(late.map(({ yes }) => yes))).toEqual({ No: 20 })

@@ -90,7 +90,7 @@ test('the deadline is not prolonged by informational replies, nor by a dripping 
   ).toEqual([504, 504, 504, 504, 'x'.repeat(30)])
 })
 
-test('connections are never shared by two credentials, and are used again', async () => {
+test('connections are never shared by two credentials, and are reused', async () => {
   const used = new Map<object, Set<unknown>>()
   const { gateway, service } = await answering(
     (outgoing, { socket, headers }) => {

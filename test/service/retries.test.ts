@@ -60,7 +60,7 @@ test('the service has a pause that grows, or the one that it asks for', async ()
   }
 })
 
-test('a call with no time for it is not tried again', async () => {
+test('a call without enough time is not retried', async () => {
   const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '600' } })
   gateway.sandbox.fail(answers(503), { kind: 'timeout' })
   expect((await quote(gateway)).status).toBe(504)
@@ -71,7 +71,7 @@ test('a call with no time for it is not tried again', async () => {
   expect(gateway.sandbox.requests).toHaveLength(3)
 })
 
-test('the caller of a service that asks it to wait is told how long, where that is a time', async () => {
+test('if the service asks to wait, the caller is told how long, if that is a time', async () => {
   const gateway = await startGateway()
   const date = 'Fri, 31 Dec 1999 23:59:59 GMT'
   const times = ['30', date, 'Friday, 31-Dec-99 23:59:59 GMT', 'Fri Dec 31 23:59:59 1999']
@@ -102,7 +102,7 @@ test('ten seconds have ten retries', async () => {
   }
 })
 
-test('more than ten retries in ten seconds are a fifth of the traffic at most', async () => {
+test('more than ten retries in ten seconds are at most a fifth of the traffic', async () => {
   const CALLS = 200
   let count = 0
   const { gateway, service } = await answering((outgoing) => {
@@ -123,7 +123,7 @@ test('more than ten retries in ten seconds are a fifth of the traffic at most', 
   expect(statuses(all)['502']).toBeGreaterThan(0)
 })
 
-test('an attempt that did not leave does not hide one that did', async () => {
+test('an attempt that was not sent does not hide one that was', async () => {
   const gateway = await startGateway()
   const { sandbox } = gateway
   await book(gateway)

@@ -30,7 +30,7 @@ async function openTlsService() {
   return { url: `https://localhost:${(server.address() as AddressInfo).port}`, paths }
 }
 
-test('a service whose certificate V2_CA_FILE vouches for is called, by every way', async () => {
+test('a service with a certificate from V2_CA_FILE is called in every way', async () => {
   const service = await openTlsService()
   const gateway = await startGateway({ env: TRUSTED, serviceUrl: service.url })
   expect((await quote(gateway)).json.Cost).toBe('7.00')

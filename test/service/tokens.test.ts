@@ -28,7 +28,7 @@ test("the exchange is made below the service's prefix", async () => {
   expect(service.requests.map(({ url }) => url)).toEqual(['/api/oauth2/token', '/api/v2/quote'])
 })
 
-test('the exchange is made once for fifty calls, at the start and when their token is revoked under them', async () => {
+test('the exchange is made once for fifty calls, at the start and when their token is revoked meanwhile', async () => {
   const gateway = await openWithTokens()
   for (const made of [1, 2]) {
     expect(counted(await atOnce(50, () => quoted(gateway)))).toEqual({ 200: 50 })

@@ -46,7 +46,7 @@ async function rowsIn(path: string) {
   return names.toSorted()
 }
 
-test('a backup that is killed at any step leaves what was there before, or a whole one', {
+test('a backup that is killed at any step leaves the previous file or a whole new one', {
   timeout: LONG_MS,
 }, async () => {
   const { path, file } = newPlace()

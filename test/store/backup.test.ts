@@ -68,7 +68,7 @@ const restore = (options: Partial<Parameters<typeof restoreStore>[2]> = {}) =>
   restoreStore(path, file, { doubt: undefined, ...options })
 
 describe('a backup', () => {
-  test('has the store of one moment, with all that was acknowledged before, while the store is written', async () => {
+  test('has the store at one moment, with everything acknowledged before, while the store is written', async () => {
     const store = await filled(2_000, { text: 'x'.repeat(2_000) })
     let acknowledged = 2_000
     let over = false
@@ -110,7 +110,7 @@ describe('a backup', () => {
   })
 })
 
-test('a store, the files beside it, its folder and its backup are for their owner alone, whatever the umask', async () => {
+test('a store, the files beside it, its folder and its backup are only for their owner, whatever the umask', async () => {
   const before = process.umask(0)
   onTestFinished(() => void process.umask(before))
   const made = join(folder, 'made')
@@ -127,7 +127,7 @@ test('a store, the files beside it, its folder and its backup are for their owne
 })
 
 describe('a restore', () => {
-  test('puts the backup in place and keeps the old store; leases and locks are those of nobody', async () => {
+  test('puts the backup in place and keeps the old store; nobody has leases or locks', async () => {
     const store = await filled(3)
     await store.renewLease(DEAD, 1_000)
     await store.claim(newClaim())
@@ -186,7 +186,7 @@ describe('a restore', () => {
   test.each([
     ['no database', () => writeFileSync(path, 'This is no database, but long enough to be one.'.repeat(50))],
     ['of another program', () => inStore('PRAGMA application_id = 5')],
-  ])('replaces a store that is %s only if it is told to, and keeps its files', async (_, spoil) => {
+  ])('replaces a store that is %s only on request, and keeps its files', async (_, spoil) => {
     await backedUp(3)
     spoil()
     const before = readFileSync(path)
@@ -196,7 +196,7 @@ describe('a restore', () => {
     expect(await namesIn(path)).toEqual(namesUpTo(3))
   })
 
-  test('takes away the log of a store that is gone, which would get into the restored one', async () => {
+  test('removes the log of a missing store, which would get into the restored one', async () => {
     const store = await filled(3)
     await backupStore(path, file)
     await put(store, 3)
@@ -211,7 +211,7 @@ describe('a restore', () => {
     expect(rightsOf(path)).toBe(0o600)
   })
 
-  test('fails where a gateway has made a new store in the meantime, and leaves that one', async () => {
+  test('fails if a gateway has meanwhile created a new store, and leaves that one', async () => {
     await backedUp(1)
     rmSync(path)
     const onStep = (step: string) => {

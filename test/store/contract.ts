@@ -96,7 +96,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   describe('names', () => {
-    test('written by many at once are all there, the later of a name, and each reader is told its own', async () => {
+    test('written by many at once are all stored, the later of a name, and each reader gets its own', async () => {
       await atOnce(300, both, async (one, index) => {
         const another = one === store ? other : store
         const [name, own, id] = [`N-${index % 100}`, `${index % 3}`, `${index}`]
@@ -115,7 +115,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(all.every(({ id }) => Number(id) >= 200)).toBe(true)
     })
 
-    test('of quotes and shipments that are written in parts at once have all of them', async () => {
+    test('of quotes and shipments that are written in parts at once have all parts', async () => {
       const key = { tenant: 'acme', id: 'id-1' }
       await Promise.all([
         store.put({ quote: { ...key, own: 'W-1', names: [], facts: { a: 1 } } }),
@@ -139,7 +139,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect((await other.named('acme', 'N')).map(({ id }) => id)).toEqual(['one', 'two'])
     })
 
-    test('that are loaded are written, there already, or listed with the one that they differ from', async () => {
+    test('that are loaded are written, already present, or listed with the one that they differ from', async () => {
       const loaded = (name: string, id: string) => ({ ...named({ name, id }), vin: '' })
       const name = 'differs'.repeat(99)
       const before = [loaded('same', 'x'), loaded(name, 'x')]
@@ -157,7 +157,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.load([differs], { replace: true })).toEqual({ written: 1, same: 0, conflicts: [] })
     })
 
-    test('are loaded by thousands while others write; a scan goes on then, sees writes ahead of it, and begins anywhere', async () => {
+    test('are loaded by thousands while others write; a scan continues, sees writes ahead of it, and begins anywhere', async () => {
       const many = Array.from({ length: 3_500 }, (_, nth) => ({ ...named({ name: `N-${1_000 + nth}` }), vin: '' }))
       const [load] = await Promise.all([
         store.load(many, { replace: false }),
@@ -191,7 +191,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       }
     })
 
-    test('change once for each version, however many try; their time begins once they are booked', async () => {
+    test('change once for each version, however many try; their time begins when they are booked', async () => {
       const { claim } = await store.claim(newClaim({ expiresInMs: 77 }))
       const why = 'settled by "Zoë",\n[2]'
       await place.setClock(1_500)
@@ -296,7 +296,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       return store.change((await claim(store, reference, given)).claim, change)
     }
 
-    test('tell of the same body, then of one that is open, then of the newest', async () => {
+    test('name the one with the same body, or otherwise an open one, or otherwise the newest', async () => {
       const told: string[] = []
       for (const [at, vin, state] of [
         [1_000, 'V1', 'booked'],
@@ -342,7 +342,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   describe('locks', () => {
-    test('let one work at a time, whichever store it comes to, and that of one store in the order of the requests', async () => {
+    test('let one work at a time, in any store, and within one store in the order of the requests', async () => {
       let running = 0
       const order: number[] = []
       const results = await atOnce(24, both, (one, nth) =>
@@ -402,7 +402,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(new Set(leased.map(({ shipment }) => shipment)).size).toBe(20)
     })
 
-    test('of a gateway that is gone are leased again at once', async () => {
+    test('of a dead gateway are leased again at once', async () => {
       for (const shipment of ['s-1', 's-2', 's-3']) await take({ shipment })
       for (const instance of ['gone', 'alive']) await store.renewLease(instance, LONG_MS)
       const [lost = expect.fail('nothing is due')] = await lease(1, store, 'gone')
@@ -427,7 +427,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   })
 
   describe('counts', () => {
-    test('of many gateways at once are exact, each batch once, with 50 unknown names and 10 agents and the others as one', async () => {
+    test('of many gateways at once are exact, each batch once, with 50 unknown names, 10 agents and the others as one', async () => {
       const GATEWAYS = 8
       const BATCHES = 10
       const KINDS = { unknown: 50, agent: 10 } as const

@@ -75,7 +75,7 @@ test.each(['sqlite', 'postgres'] as const)('from its first row on, a store of %s
   expect(await source.claim(newClaim({ key: 'NEXT', handle: 'bk_next' }))).toMatchObject({ won: true })
 })
 
-test('goes on after an interruption, and refuses what has other data or other rows', async () => {
+test('continues after an interruption, and refuses a target with other data or other rows', async () => {
   const folder = newFolder('copy')
   const open = (name: string) => openStore(join(folder, name))
   const [source, target, other] = await Promise.all([open('a.db'), open('b.db'), open('c.db')])

@@ -103,7 +103,7 @@ test('a loss is noticed without a write', async () => {
 })
 
 test.each(['data/store.db', 'data/store.db-wal', 'data'])(
-  'what comes back is taken again, with all that was in it: %s',
+  'a file that comes back is used again, with all its content: %s',
   async (file) => {
     const { store, states } = await openWithLog()
     sh(`mv ${file} aside`)
@@ -121,7 +121,7 @@ test.each(['data/store.db', 'data/store.db-wal', 'data'])(
 )
 
 test.each([scribble('aside', 40), 'cp backup.db aside'])(
-  'a file that comes back is not taken after: %s',
+  'a file that comes back is not used after: %s',
   async (change) => {
     const { store } = await openWithLog()
     sh('mv data/store.db aside')
@@ -132,7 +132,7 @@ test.each([scribble('aside', 40), 'cp backup.db aside'])(
   },
 )
 
-test('a restart finds the backup that was moved in the place of the store, and nothing else in it', async () => {
+test('a restart finds the backup that replaced the store, and nothing else in it', async () => {
   const { store } = await openWithLog()
   sh('mv backup.db data/store.db')
   await expectNoWrite(store)
@@ -165,7 +165,7 @@ test('content that SQLite cannot read ends readiness, whichever thread meets it'
   await expectNoWrite(store)
 })
 
-test('changes of the files by SQLite itself, in any process, are no loss', async () => {
+test('changes of the files by SQLite itself, in any process, are not a loss', async () => {
   const [one, other] = await Promise.all([open(), open()])
   const outsider = new DatabaseSync(path)
   for (let round = 0; round < 30; round += 1) {
@@ -179,7 +179,7 @@ test('changes of the files by SQLite itself, in any process, are no loss', async
   expect([one, other].flatMap(({ states }) => states.seen).filter(({ ready }) => !ready)).toEqual([])
 })
 
-test('a link is no file of a store, because SQLite keeps the log beside its target', async () => {
+test('a link is not a store file, because SQLite keeps the log beside its target', async () => {
   const linked = join(folder, 'link.db')
   sh('ln -s data/store.db link.db')
   const { store, states } = await open(linked)

@@ -71,7 +71,7 @@ describe.each(['sqlite', 'postgres'] as const)('a lock on %s', (engine) => {
     await store.close()
   })
 
-  test('of a process that stands still for long is lost, and it knows', { timeout: LONG_MS }, async () => {
+  test('of a process that hangs for long is lost, and the process knows', { timeout: LONG_MS }, async () => {
     const address = await addresses[engine]()
     const store = await openStore(address)
     const { child, ask } = await startHolder(address, 'key')

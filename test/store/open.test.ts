@@ -19,7 +19,7 @@ test.each([
   ['file://{}/d.db', 'sqlite'],
   ['{}/e.db', 'sqlite'],
   [' {}/f/g h.db ', 'sqlite'],
-])('%s is a store of %s', async (url, engine) => {
+])('%s opens a store of %s', async (url, engine) => {
   const store = await openStore(url.replace('{}', folder))
   expect(store.engine).toBe(engine)
   expect(store.ready()).toBe(true)

@@ -65,7 +65,7 @@ async function prepare(kind: Kind, one: Store) {
   return { hold: locksName, make }
 }
 
-test('names are looked up by keys in large tables, in any case and with what is remembered of them', async () => {
+test('names are looked up by keys in large tables, in any case and with the data remembered for them', async () => {
   const { query } = await openGateways(server)
   const rows = 'FROM generate_series(1, 100000) AS nth'
   await query(`INSERT INTO transload.names SELECT 'acme', 'REF-' || nth, 1, 'id-' || nth, NULL, 1, 0, 1 ${rows}`)
@@ -82,7 +82,7 @@ test('names are looked up by keys in large tables, in any case and with what is 
 })
 
 test.each<Kind>(['claim', 'change', 'put', 'load'])(
-  'two gateways that %s in opposite orders wait in no circle',
+  'two gateways that %s in opposite orders do not deadlock',
   async (kind) => {
     const { one, other, meeting, deadlocks } = await openGateways(server)
     const { hold, make } = await prepare(kind, one)
@@ -98,7 +98,7 @@ test.each<Kind>(['claim', 'change', 'put', 'load'])(
   },
 )
 
-test('what one call writes and the server refuses fails that call alone', async () => {
+test('a write that the server refuses fails only its own call', async () => {
   const { one } = await openGateways(server)
   /** No entry of an index has room for it, however well it is compressed. */
   const tooLong = randomBytes(6_000).toString('hex')
@@ -121,7 +121,7 @@ test('what one call writes and the server refuses fails that call alone', async 
   expect(await one.named('acme', made[4]?.key ?? '')).toHaveLength(1)
 })
 
-test.each<Kind>(['claim', 'change'])('a row that is held for long holds up its own %s only', async (kind) => {
+test.each<Kind>(['claim', 'change'])('a row that is held for long delays only its own %s', async (kind) => {
   const { one, meeting } = await openGateways(server)
   const { hold, make } = await prepare(kind, one)
   const written = () => one.listClaims({ state: kind === 'change' ? 'booked' : 'sending' })
@@ -138,7 +138,7 @@ test.each<Kind>(['claim', 'change'])('a row that is held for long holds up its o
   expect(await written()).toHaveLength(MANY)
 })
 
-test('a batch that has to give way to another transaction is tried again, call by call', async () => {
+test('a batch that must yield to another transaction is retried call by call', async () => {
   const { url, one, waiting, meeting, deadlocks } = await openGateways(server)
   const { make } = await prepare('change', one)
   const rival = new pg.Client({ connectionString: url, application_name: 'rival' })
@@ -160,7 +160,7 @@ test('a batch that has to give way to another transaction is tried again, call b
   expect(await deadlocks()).toBe(1)
 })
 
-test('a connection that is killed amid a batch fails all of it, writes none of it, and the next one goes on', async () => {
+test('a connection that is killed during a batch fails and writes none of it, and the next one continues', async () => {
   const { one, query, meeting } = await openGateways(server)
   const { make } = await prepare('change', one)
   const before = await one.listClaims({})
@@ -209,7 +209,7 @@ test.each([
   await expect(openPostgresStore({ url })).rejects.toThrow(/password|nowhere/)
 })
 
-test('a store has the time of the server as soon as it is open, and opens no more connections than it may', async () => {
+test("a store has the server's time as soon as it is open, and opens no more connections than allowed", async () => {
   const { url, query } = await openGateways(server)
   const counted = async () => {
     const ours = "application_name = 'transload' AND datname = current_database()"

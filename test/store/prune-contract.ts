@@ -62,7 +62,7 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     )
   const namesLeft = async () => (await scanned(store)).map(({ name }) => name)
 
-  test('the calendar turns by one day at most, once a day has gone by on both clocks, and follows no jump', async () => {
+  test('the calendar advances by at most one day, when a day has passed on both clocks, and follows no jump', async () => {
     const day = await store.turnDay(0)
     const look = async (clockMs: number, goneMs: number, by = store) => {
       await place.setClock(clockMs)
@@ -80,7 +80,7 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect(await look(0, 500 * DAY_MS)).toBe(3)
   })
 
-  test('the vehicle of a reference is booked once, also where the first claim of it is gone', async () => {
+  test('the vehicle of a reference is booked once, even if its first claim has been deleted', async () => {
     const given = (vin: string) =>
       newClaim({ key: 'K', reference: 'REF-1', vin, handle: `bk_${vin}`, isOfReference: true })
     const { claim } = await store.claim(given('V1'))
@@ -131,7 +131,7 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect((await take('recorded', false)).taken).toBe(true)
   })
 
-  test('looks at all rows, however many, a few in a step; a dry run counts them and deletes nothing, and a young lease stays', async () => {
+  test('examines all rows, however many, a few in each step; a dry run counts them and deletes nothing, and a young lease stays', async () => {
     const names = Array.from({ length: 1_500 }, (_, index) => `N-${index}`)
     await put(...names)
     await pass(GONE_AFTER_DAYS)

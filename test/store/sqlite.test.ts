@@ -42,7 +42,7 @@ const put = (store: Store, name: string) =>
   store.put({ names: [named({ name, id: name })], quote: quote({ id: name }) })
 const namesIn = async (store: Store) => (await scanned(store)).map(({ name }) => name)
 
-test("another program's database, and what is none, are refused and left as they are", async () => {
+test("another program's database and a file that is not a database are refused and left unchanged", async () => {
   const db = openFile()
   db.exec('CREATE TABLE names (a)')
   db.close()
@@ -53,7 +53,7 @@ test("another program's database, and what is none, are refused and left as they
   await expect(open()).rejects.toThrow('not a database')
 })
 
-test('a disk that fills up in a batch with an invalid write fails what did not fit, and the store goes on', async () => {
+test('a disk that fills up in a batch with an invalid write fails only what did not fit, and the store continues', async () => {
   const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   room[0] = 200
   const store = await open({ room })
@@ -88,7 +88,7 @@ test('a checkpoint that another reader cuts short changes nothing that the store
   expect((await namesIn(store)).toSorted()).toEqual(['one', 'three', 'two'])
 })
 
-test('a write waits for another process that is writing, and a read does not', async () => {
+test('a write waits for another process that is writing, but a read does not', async () => {
   const store = await open()
   const db = openFile()
   db.exec('BEGIN IMMEDIATE')
@@ -103,7 +103,7 @@ test('a write waits for another process that is writing, and a read does not', a
   expect(await namesIn(store)).toEqual(['N-1'])
 })
 
-test('calls that come with a step of pruning are done before it', async () => {
+test('calls that arrive with a step of pruning are done before it', async () => {
   const store = await open()
   const order: string[] = []
   const noted = (what: string, work: Promise<unknown>) => work.then(() => order.push(what))
@@ -118,7 +118,7 @@ test('calls that come with a step of pruning are done before it', async () => {
   }
 })
 
-test('no read of a call looks at a whole table, or at all rows of a tenant', async () => {
+test('no call reads a whole table, or all rows of a tenant', async () => {
   await open()
   const db = openFile()
   for (const name of ['now_ms', 'lease_ms', 'thing_key']) db.function(name, { varargs: true }, () => 0)
@@ -164,7 +164,7 @@ describe('the writing thread', () => {
     return threads
   }
 
-  test('that dies with writes under way and others queued rejects each, and the next one goes on', async () => {
+  test('that dies with running and queued writes rejects each, and the next one continues', async () => {
     const threads = threadsFromNow()
     const states = listen()
     const store = await open({ onState: states.onState })
@@ -190,7 +190,7 @@ describe('the writing thread', () => {
     expect(threads).toHaveLength(2)
   })
 
-  test('that dies before the store is open lets the start go on, and the next one opens it', async () => {
+  test('that dies before the store is open lets the start continue, and the next one opens it', async () => {
     let deaths = 0
     threadsFromNow((thread) => {
       deaths += 1
@@ -205,7 +205,7 @@ describe('the writing thread', () => {
   })
 })
 
-test('the log is emptied while others write, before a commit would have to; a store that closes makes its writes, and leaves no log', async () => {
+test('the log is emptied while others write, before a commit would have to; a closing store finishes its writes, and leaves no log', async () => {
   const PAGE_BYTES = 4096
   const pagesOfLog = () => statSync(`${path}-wal`).size / PAGE_BYTES
   const store = await open()

@@ -38,7 +38,7 @@ async function withStore<T>(work: (store: Store) => Promise<T>, at = path): Prom
 const origin = (at = path) => withStore((store) => store.origin(), at)
 const write = (name: string, at = path) => withStore((store) => store.put({ names: [named({ name })] }), at)
 
-test('a new store is stamped, and told from no copy at later starts, after a crash and in a folder that moved', async () => {
+test('a new store is stamped, and not reported as a copy at later starts, after a crash or in a moved folder', async () => {
   expect(await origin()).toEqual(OWN)
   expect(existsSync(stamp)).toBe(true)
   await write('N-1')
@@ -63,7 +63,7 @@ test.each<[string, StoreOrigin['kind'], () => unknown]>([
   ['a new store', 'other', () => rmSync(path)],
   ['a store without its stamp', 'moved', () => rmSync(stamp)],
   ['a store whose stamp cannot be read', 'moved', () => writeFileSync(stamp, '{"id":5,"commits":"5"}')],
-])('%s is told at every start until somebody accepts it', async (_, kind, lose) => {
+])('%s is reported at every start until somebody accepts it', async (_, kind, lose) => {
   await write('N-1')
   await write('N-1', join(folder, 'stage.db'))
   cpSync(path, join(folder, 'copy.db'))
@@ -80,7 +80,7 @@ test.each<[string, StoreOrigin['kind'], () => unknown]>([
   expect(await origin()).toEqual(OWN)
 })
 
-test('a restored store is no copy, here or where no store stood; the one that it replaced is, when it is put back', async () => {
+test('a restored store is not a copy, here or where there was no store; the one that it replaced is, when it is put back', async () => {
   await write('N-1')
   await backupStore(path, backup)
   for (const name of ['N-2', 'N-3']) await write(name)
@@ -94,7 +94,7 @@ test('a restored store is no copy, here or where no store stood; the one that it
   expect(await origin(elsewhere)).toEqual(OWN)
 })
 
-test('the store works where no stamp can be written', async () => {
+test('the store works even if no stamp can be written', async () => {
   await write('N-1')
   rmSync(stamp)
   mkdirSync(join(stamp, 'in the way'), { recursive: true })

@@ -84,7 +84,7 @@ test.each(ENGINES)('many gateways that start at once make one schema on %s', asy
 })
 
 describe.each(ENGINES)('a step of the schema on %s', (engine) => {
-  test('that adds is taken while the release before runs, which goes on, starts again, and copies what it adds', async () => {
+  test('that adds is applied while the previous release runs, which continues, starts again, and copies what it adds', async () => {
     const { url, migrate, query } = await engines[engine]()
     const before = await openStore(url)
     onTestFinished(() => before.close())
@@ -118,7 +118,7 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     expect(await other.query('SELECT note FROM claims')).toEqual([{ note: 'kept' }, { note: 'kept' }])
   })
 
-  test('that takes away is refused by the release that needs it, which changes nothing', async () => {
+  test('that removes something is refused by the release that needs it, which changes nothing', async () => {
     const { url, migrate, query } = await engines[engine]()
     await migrate([...STEPS, ADDS, TAKES])
     const before = await query('SELECT * FROM version')

@@ -84,7 +84,7 @@ async function act(gateway: TestGateway, { request, from, part, ending }: Behavi
   return stranger
 }
 
-test('all resources of calls are returned, with any behavior of callers and any outcome', {
+test('all resources of calls are returned, whatever the behavior of callers and the outcome', {
   timeout: RUNS * RUN_MS,
 }, async () => {
   const env = {

@@ -145,7 +145,7 @@ describe('BODIES_LIMIT_BYTES', () => {
     expect((await quote(gateway, {})).status).toBe(200)
   })
 
-  test('is 503 where all together take too much, and leaves room for the small calls of others', async () => {
+  test('is 503 if all together take too much, and leaves room for the small calls of others', async () => {
     const gateway = await startGateway({ env })
     await atOnce(3, (i) => begin(gateway, `127.0.1.${i + 1}`, 100_000))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3 * 99_999)
@@ -210,13 +210,13 @@ describe('SOURCE_IN_FLIGHT', () => {
   })
 })
 
-describe('behind a proxy that is trusted', () => {
+describe('behind a trusted proxy', () => {
   const env = { TRUST_PROXY: '127.0.0.0/8', MAX_IN_FLIGHT: '8' }
   const from = (address: string) => ({ 'x-forwarded-for': address })
   const beginBehind = (gateway: To, address: string, bytes: number) =>
     begin(gateway, '127.0.0.1', bytes, `X-Forwarded-For: ${address}\r\n`)
 
-  test('each caller has a share, and the proxy none where it does not say for whom it speaks', async () => {
+  test('each caller has a share, and the proxy has none if it does not name its caller', async () => {
     const { service, gateway } = await openHolding(env)
     const underWay = ['192.0.2.1', '192.0.2.1', '192.0.2.2'].map((address) => quote(gateway, from(address)))
     await service.arrived(3)
@@ -237,7 +237,7 @@ describe('behind a proxy that is trusted', () => {
     expect(statuses(await Promise.all([...underWay, ...unnamed]))).toEqual({ 200: 8 })
   })
 
-  test('the requests of a caller count like connections, which are the proxy’s', async () => {
+  test('the requests of a caller count like connections, which belong to the proxy', async () => {
     const gateway = await startGateway({ env: { ...env, SOURCE_CONNECTIONS: '3' } })
     await atOnce(3, () => beginBehind(gateway, '192.0.2.1', 2))
     await held(gateway, ({ bodyBytes }) => bodyBytes >= 3)

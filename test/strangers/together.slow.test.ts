@@ -84,7 +84,7 @@ const MODES = {
 } as const
 
 test.each((WHOLE ? Object.keys(MODES) : ['tenants']) as (keyof typeof MODES)[])(
-  'in %s mode, fifty attackers with all they have cost the honest callers nothing',
+  'in %s mode, fifty attackers with all their means do not affect honest callers',
   async (mode) => {
     const { env, credentials, honest, idUnderAttack } = MODES[mode]()
     const gateway = await startGatewayProcess({ env, credentials })

@@ -10,7 +10,7 @@ test.each(Object.entries(slips))('a slip of %s', (meant, typed) => {
   for (const word of typed) expect([word, nearest(word, COMMANDS) ?? 'none']).toEqual([word, meant])
 })
 
-test('of two words the one with fewer errors is nearer, and how many are allowed can be chosen', () => {
+test('of two words, the one with fewer errors is nearer, and their limit can be set', () => {
   expect(nearest('statt', ['state', 'start', 'stats'])).toBe('state')
   expect(nearest('abcdef', ['abcxyf', 'abcdxf', 'abcdefg'])).toBe('abcdxf')
   expect(nearest('bokins', COMMANDS, 1)).toBeUndefined()

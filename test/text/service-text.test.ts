@@ -85,7 +85,7 @@ describe('an id of the service', () => {
     expect(serviceId(parseJson(json))).toBe(id)
   })
 
-  test('can always stand in a path and in a header', () => {
+  test('can always be part of a path and of a header', () => {
     const law = fc.property(fc.oneof(strange, fc.integer(), fc.jsonValue()), (value) => {
       const id = serviceId(value)
       if (id === undefined) return
@@ -96,7 +96,7 @@ describe('an id of the service', () => {
   })
 })
 
-test('a service of strange strings is quoted, booked, read, updated and canceled at like any other', async () => {
+test('quotes, bookings, reads, updates and cancellations work with a service of strange strings', async () => {
   const gateway = await startGateway()
   const { ReferenceNumber } = bookingExample
   gateway.sandbox.fail({ kind: 'strange-strings', times: 'always' })

@@ -26,7 +26,7 @@ const text = fc
 /** The cells of a line as any CSV parser sees them. */
 const cellsOf = (line: string): readonly string[] => parse(line, { trim: true })[0] ?? []
 
-test('a cell is read back as it was, is obeyed by no terminal, and is no formula in a spreadsheet', () => {
+test('a cell is read back unchanged, controls no terminal, and is not a formula in a spreadsheet', () => {
   const law = fc.property(fc.array(text, { minLength: 2, maxLength: 4 }), (values) => {
     const line = `acme,${values.map(toCell).join(',')},id-1`
     const cells = cellsOf(line)
@@ -39,7 +39,7 @@ test('a cell is read back as it was, is obeyed by no terminal, and is no formula
   fc.assert(law, { numRuns: runs(500, 5_000) })
 })
 
-test('blanks between two letters stay as they are, in linear time', () => {
+test('blanks between two letters stay unchanged, in linear time', () => {
   const text = `a${' '.repeat(500_000)}b`
   expect(toCell(text)).toBe(text)
 })

@@ -61,7 +61,7 @@ async function expectWithStore(gateway: Target, number: string): Promise<void> {
   expect((await approve(gateway, number)).json.TransportationBooked).toBe('Yes')
 }
 
-test('a gateway that starts before its server serves what needs none, and all once it is there', async () => {
+test('a gateway that starts before its server serves calls that need no store, and all calls once the server is up', async () => {
   const place = folder()
   const storeUrl = await server.createDatabase()
   await server.stop()
@@ -141,7 +141,7 @@ test('PostgreSQL that is stopped and started under load', async () => {
   await expectAllApproved(gateway, load.given)
 })
 
-test('a disk that is full', async () => {
+test('a full disk', async () => {
   const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   room[0] = 60
   const states = listen()

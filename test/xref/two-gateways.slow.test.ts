@@ -46,7 +46,7 @@ describe.each([
     }
   })
 
-  test('updates of one shipment at both keep both changes, although the service sends no ETag', async () => {
+  test('updates of one shipment at both gateways keep both changes, although the service sends no ETag', async () => {
     const [one, other] = await twoGateways(await storeUrl())
     const ReferenceNumber = 'REF-BOTH'
     expect((await post(one, '/createShipment.php', { ...bookingExample, ReferenceNumber })).status).toBe(200)
