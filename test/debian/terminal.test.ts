@@ -34,7 +34,7 @@ test('a rehearsal shows a status on a terminal, and leaves only its report there
   const shown = await onTerminal(`stty cols 120; cd ${place}; ${PROGRAM} rehearse a.ndjson`, { TERM: 'xterm' })
   const statuses = shown.split('\r\u001b[2K').filter(Boolean)
   expect(statuses.length).toBeGreaterThan(1)
-  expect(statuses.pop()).toMatch(/^100,000 lines, 100,000 calls of version 1: 100,000 pass/)
+  expect(statuses.pop()).toMatch(/^100,000 lines, 100,000 version-1 calls: 100,000 pass/)
   for (const one of statuses) expect(one).toMatch(/^[\d,]+ lines rehearsed \(\d+ %\), [\d,]+ per second$/)
 })
 
