@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Agent } from 'undici'
@@ -55,21 +55,15 @@ export async function startSandbox(
     send(response, reply)
   })
 
-  const listen = async (at: number) => {
-    server.listen(at, '127.0.0.1')
-    await once(server, 'listening')
-  }
   const stop = async () => {
     server.closeAllConnections()
     server.close()
     await once(server, 'close')
   }
-  await listen(0)
-  // The address of a TCP listener is never a path or null.
-  const { port } = server.address() as AddressInfo
+  const url = await listen(server)
   const sandbox = {
     /** Without a closing slash. */
-    url: `http://127.0.0.1:${port}`,
+    url,
     /** Every received request. */
     requests,
     /** By id. */
@@ -80,7 +74,7 @@ export async function startSandbox(
     async restart(downMs: number) {
       await stop()
       await pause(downMs)
-      await listen(port)
+      await listen(server, Number(new URL(url).port))
     },
     async close() {
       closing.abort()
@@ -88,6 +82,14 @@ export async function startSandbox(
     },
   }
   return sandbox
+}
+
+/** Lets a server listen on this machine alone; returns its address, without a closing slash. @default a free port */
+export async function listen(server: Server, at = 0): Promise<string> {
+  await once(server.listen(at, '127.0.0.1'), 'listening')
+  // The address of a TCP listener is never a path or null.
+  const { port } = server.address() as AddressInfo
+  return `http://127.0.0.1:${port}`
 }
 
 function send(response: ServerResponse, { status, headers, body }: DemoReply): void {

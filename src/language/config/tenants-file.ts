@@ -203,8 +203,11 @@ type Readable = z.output<typeof readableTenants>['tenants'][number]
 
 const readableIn = (content: unknown): readonly Readable[] => readableTenants.safeParse(content).data?.tenants ?? []
 
+type Secrets = Pick<Partial<Readable>, 'webhook_secret' | 'webhook_signing_secret' | 'callback_secrets'> &
+  Pick<Readable, 'v2'>
+
 /** Returns the secrets that a tenant may have. */
-function secretsOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets }: Readable) {
+export function secretsOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets = [] }: Secrets) {
   return [
     { place: 'v2.client_secret', ref: v2.client_secret, type: clientSecret },
     { place: 'webhook_secret', ref: webhook_secret, type: pathSecrets },

@@ -11,9 +11,6 @@ import type { Upstream } from '../../outside/service/upstream.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
 
-/** A credential of the gateway's own at the service; the operator chose its scheme. */
-type OwnAccount = Awaited<ReturnType<typeof ownAccounts>>[number]
-
 /** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
 export async function ownAccounts(config: Config, lacking?: string[]) {
   const { V2_CLIENT_ID, V2_CLIENT_SECRET, TENANTS_FILE, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
@@ -46,7 +43,7 @@ export async function ownAccounts(config: Config, lacking?: string[]) {
 }
 
 /** Returns the account of a tenant, or the only one. */
-export async function chosenAccount(config: Config, tenant: string | undefined): Promise<OwnAccount> {
+export async function chosenAccount(config: Config, tenant: string | undefined) {
   const accounts = await ownAccounts(config)
   const names = accounts.map((account) => account.tenant).join(', ')
   const [first, ...others] = tenant === undefined ? accounts : accounts.filter((account) => account.tenant === tenant)

@@ -76,15 +76,14 @@ function cardOf(
   trail: readonly AuditEntry[],
   now: number,
 ): readonly string[] {
-  const state = claim?.state ?? trail.at(-1)?.to ?? 'freed'
+  const history = aligned(trail.map(({ at, instance, ...entry }) => [secondOf(at), sentenceOf(entry), `(${instance})`]))
+  if (!claim) {
+    const state = STATES[trail.at(-1)?.to ?? 'freed'].toLowerCase()
+    return [`${handle} · ${state} · booked again later`, '', ...history]
+  }
+  const { state, tenant, reference, vin, shipment, createdAt } = claim
+  const { year, make, model } = toldBy(claim)
   const isOpen = state === 'unknown' || state === 'sending'
-  const title = [
-    handle,
-    (claim ? stateOf(claim) : STATES[state]).toLowerCase(),
-    claim ? isOpen && durationOf(now - claim.createdAt) : 'booked again later',
-  ].filter((part) => part)
-  const { tenant = '', reference = '', vin = '', shipment = '' } = claim ?? {}
-  const { year, make, model } = claim ? toldBy(claim) : {}
   const facts = [
     ['Tenant', tenant],
     ['Reference', reference],
@@ -101,11 +100,12 @@ function cardOf(
     `  ${settle} --not-booked`,
   ]
   return [
-    title.join(' · '),
+    [handle, stateOf(claim).toLowerCase(), ...(isOpen ? [durationOf(now - createdAt)] : [])].join(' · '),
     '',
-    ...(claim ? [...aligned(facts), ''] : []),
-    ...aligned(trail.map(({ at, instance, ...entry }) => [secondOf(at), sentenceOf(entry), `(${instance})`])),
-    ...(claim?.state === 'unknown' ? choices : []),
+    ...aligned(facts),
+    '',
+    ...history,
+    ...(state === 'unknown' ? choices : []),
   ]
 }
 

@@ -5,7 +5,7 @@ import { oldTlsWarning } from '../../edge/tls.ts'
 import { type Config, configNames, effectiveVariables } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { engineOf, pathOf } from '../../language/config/store-address.ts'
-import type { Tenant } from '../../language/config/tenants-file.ts'
+import { secretsOf } from '../../language/config/tenants-file.ts'
 import { windowsToCome } from '../../language/legacy-headers.ts'
 import { nearest } from '../../language/text/nearest.ts'
 import { openAccount } from '../../outside/service/account.ts'
@@ -34,6 +34,7 @@ export async function check({ json = false, connect = false }: Options<'json' | 
     throw error
   })
   const { config, catalog, tenants = [] } = loaded
+  const secrets = tenants.flatMap(secretsOf)
   const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
   const now = Date.now()
   const mode = modeOf(config)
@@ -52,7 +53,7 @@ export async function check({ json = false, connect = false }: Options<'json' | 
     ...lacking,
     ...[oldTlsWarning(config), recordingWarning(config)].filter((warning) => warning !== undefined),
     ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
-    ...slipsIn(process.env, new Set(tenants.flatMap(variablesOf))),
+    ...slipsIn(process.env, new Set(secrets.flatMap(({ ref }) => (ref && 'env' in ref ? [ref.env] : [])))),
     ...(await endWarnings(ends, store.hasCounts, now)),
   ]
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
@@ -225,12 +226,6 @@ const momentOf = (at: number): string =>
 function recordsEventsOnly(config: Config): boolean {
   const { WEBHOOK_SECRET: secrets, WEBHOOK_CLIENT_ID: own, V2_CLIENT_ID: fixed, TENANTS_FILE: tenants } = config
   return secrets !== undefined && [own, fixed, tenants].every((set) => set === undefined)
-}
-
-/** Returns the variables that hold a tenant's secrets. */
-function variablesOf({ v2, webhook_secret, webhook_signing_secret, callback_secrets }: Tenant): readonly string[] {
-  const references = [v2.client_secret, webhook_secret, webhook_signing_secret, ...(callback_secrets ?? [])]
-  return references.flatMap((reference) => (reference && 'env' in reference ? [reference.env] : []))
 }
 
 /** Variables with these beginnings are hardly meant for another program. */

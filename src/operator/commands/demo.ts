@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
@@ -10,7 +8,7 @@ import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { shellWord } from '../../calls/update-program.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
-import { type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import { listen, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
 import { readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
@@ -108,12 +106,9 @@ const CALL_EVERY_MS = 3_000
 
 /** Writes the tenants file of a demo with a history. */
 async function writeTenants(directory: string, receiver: Server): Promise<string> {
-  await once(receiver.listen(0, '127.0.0.1'), 'listening')
-  // A TCP listener's address is never a path or null.
-  const { port } = receiver.address() as AddressInfo
   const [secret, file] = [join(directory, 'secret'), join(directory, 'tenants.json')]
   await writeFile(secret, SECRET)
-  await writeFile(file, JSON.stringify(await historyTenants(SECRET, secret, `http://127.0.0.1:${port}/`)))
+  await writeFile(file, JSON.stringify(await historyTenants(SECRET, secret, `${await listen(receiver)}/`)))
   return file
 }
 

@@ -48,7 +48,7 @@ export async function add(
   const secret = makeSecret()
   const credentials = [{ id, secret_hash: await hashSecret(secret) }]
   const client_secret = env === undefined ? { file } : { env }
-  edit(tenantsFile, (tenants) => {
+  edit(tenantsFile, undefined, (tenants) => {
     const holder = tenants.find((other) => other.name !== name && other.credentials?.some((one) => one.id === id))
     if (holder)
       throw new CommandFailed(`the tenant ${holder.name} already has the Client ID ${id}; choose another with --id`)
@@ -63,16 +63,13 @@ export async function rotate(name: string, { file, only = false }: Options<'only
   const secret = makeSecret()
   const secret_hash = await hashSecret(secret)
   let id = name
-  edit(
-    file,
-    (tenants) =>
-      tenants.map((tenant) => {
-        if (tenant.name !== name) return tenant
-        const old = tenant.credentials ?? []
-        id = old[0]?.id ?? name
-        return { ...tenant, credentials: [...(only ? old.filter((one) => one.id !== id) : old), { id, secret_hash }] }
-      }),
-    name,
+  edit(file, name, (tenants) =>
+    tenants.map((tenant) => {
+      if (tenant.name !== name) return tenant
+      const old = tenant.credentials ?? []
+      id = old[0]?.id ?? name
+      return { ...tenant, credentials: [...(only ? old.filter((one) => one.id !== id) : old), { id, secret_hash }] }
+    }),
   )
   show(name, id, secret)
   if (!only) print('The old secrets keep working; "transload tenants rotate NAME --only" replaces them.')
@@ -81,18 +78,9 @@ export async function rotate(name: string, { file, only = false }: Options<'only
 
 /** Removes a tenant. */
 export function remove(name: string, { file }: Options<never, 'file'>): number {
-  let left = 0
-  edit(
-    file,
-    (tenants) => {
-      const others = tenants.filter((tenant) => tenant.name !== name)
-      left = others.length
-      return others
-    },
-    name,
-  )
+  const left = edit(file, name, (tenants) => tenants.filter((tenant) => tenant.name !== name))
   const effect =
-    left > 0
+    left.length > 0
       ? 'Running gateways reload the file within seconds.'
       : 'No tenant is left, so running gateways refuse the file and keep the old one: stop them.'
   print(`The tenant ${name} was removed. ${effect}`)
@@ -120,7 +108,7 @@ const edited = z.looseObject({
 type Change = (tenants: z.infer<typeof edited>['tenants']) => readonly { readonly name: string }[]
 
 /** Changes the tenants of a file, in one step and one command at a time; the order and what is not changed stay. */
-function edit(given: string | undefined, change: Change, mustHave?: string): void {
+function edit(given: string | undefined, mustHave: string | undefined, change: Change): ReturnType<Change> {
   const named = given ?? process.env['TENANTS_FILE']?.trim()
   if (!named) throw new UsageError('TENANTS_FILE is not set, and there is no --file')
   // Of a link, the file that it leads to: another gateway may use it by its own name.
@@ -128,7 +116,8 @@ function edit(given: string | undefined, change: Change, mustHave?: string): voi
   const next = `${file}.next`
   const descriptor = openAlone(next)
   try {
-    writeFileSync(descriptor, changed(file, change, mustHave))
+    const { text, tenants } = changed(file, mustHave, change)
+    writeFileSync(descriptor, text)
     fsyncSync(descriptor)
     warnOfRefusal(next, file)
     if (existsSync(file)) {
@@ -137,6 +126,7 @@ function edit(given: string | undefined, change: Change, mustHave?: string): voi
       chmodSync(next, statSync(file).mode & RIGHTS)
     }
     renameSync(next, file)
+    return tenants
   } catch (error) {
     rmSync(next, { force: true })
     throw error
@@ -177,14 +167,15 @@ function openAlone(next: string): number {
 }
 
 /** Returns the content of a file with its tenants changed. */
-function changed(file: string, change: Change, mustHave: string | undefined): string {
+function changed(file: string, mustHave: string | undefined, change: Change) {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{\n  "tenants": []\n}\n'
   const content = contentOf(before)
   if (!content) throw new CommandFailed(`${file} is not a tenants file; "transload tenants check" says why`)
   if (mustHave !== undefined && !content.tenants.some(({ name }) => name === mustHave))
     throw new CommandFailed(`there is no tenant ${mustHave} in ${file}`)
-  const after = { ...content, tenants: change(content.tenants) }
-  const names = after.tenants.map(({ name }) => name)
+  const tenants = change(content.tenants)
+  const after = { ...content, tenants }
+  const names = tenants.map(({ name }) => name)
   const double = names.find((name, at) => names.indexOf(name) !== at)
   if (double !== undefined) throw new CommandFailed(`there is already a tenant ${double}`)
   const [issue] = names.length === 0 ? [] : (tenantsSchema.safeParse(after).error?.issues ?? [])
@@ -193,7 +184,7 @@ function changed(file: string, change: Change, mustHave: string | undefined): st
       `tenant ${names[Number(issue.path[1])]}: ${issue.path.slice(2).join('.')} ${issueText(issue)}`,
     )
   const indent = /^[ \t]+/m.exec(before)?.[0] ?? '  '
-  return `${JSON.stringify(after, null, indent)}\n`
+  return { text: `${JSON.stringify(after, null, indent)}\n`, tenants }
 }
 
 function contentOf(text: string) {

@@ -2,7 +2,6 @@ import { createReadStream, createWriteStream, existsSync, statSync } from 'node:
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { printableLines } from '../../language/text/service-text.ts'
-import type { Store } from '../../outside/store/store.ts'
 import type { Format } from '../transfer/file-records.ts'
 import {
   checkpointOf,
@@ -47,44 +46,45 @@ export function get(name: string, { tenant }: { readonly tenant: string }): Prom
 type ImportOptions = Options<'json' | 'replace' | 'restart', 'tenant'> & { readonly format?: Format }
 
 /** Imports numbers. An import that was interrupted goes on after its last row. */
-export const importNumbers = (file: string, options: ImportOptions): Promise<number> =>
-  withStore((store, storeUrl) => importFile(store, storeUrl, file, options))
-
-async function importFile(store: Store, storeUrl: string, file: string, options: ImportOptions): Promise<number> {
-  const { tenant, format = formatOf(file), replace = false, restart = false, json = false } = options
-  const checkpoint = isRegular(file) ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
-  const kept = restart ? undefined : checkpoint?.read()
-  const from = kept && (await isInStore(store, kept)) ? kept : noProgress
-  if (from.counts.rows > 0) printError(`Going on after row ${grouped(from.counts.rows)}, where the last import ended.`)
-  const input = file === '-' ? process.stdin : createReadStream(file)
-  const size = isRegular(file) ? statSync(file).size : undefined
-  const progress = createProgress('imported')
-  const rows = readRows(input, format, tenant, (columns) => printError(`Unused columns: ${columns.join(', ')}`))
-  let { counts } = from
-  try {
-    for await (const { conflicts, badRows, progress: done } of importRows(rows, store, { replace, from })) {
-      for (const { asked, found } of conflicts) {
-        const name = `${asked.tenant} ${asked.kind} ${asked.name}`
-        printError(`conflict: ${name} is ${found.id} in the store but ${asked.id} in the file`)
+export const importNumbers = (file: string, options: ImportOptions) =>
+  withStore(async (store, storeUrl) => {
+    const { tenant, format = formatOf(file), replace = false, restart = false, json = false } = options
+    const isRegular = file !== '-' && statSync(file).isFile()
+    // Input from a pipe cannot be resumed.
+    const checkpoint = isRegular ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
+    const kept = restart ? undefined : checkpoint?.read()
+    const from = kept && (await isInStore(store, kept)) ? kept : noProgress
+    if (from.counts.rows > 0)
+      printError(`Going on after row ${grouped(from.counts.rows)}, where the last import ended.`)
+    const input = file === '-' ? process.stdin : createReadStream(file)
+    const size = isRegular ? statSync(file).size : undefined
+    const progress = createProgress('imported')
+    const rows = readRows(input, format, tenant, (columns) => printError(`Unused columns: ${columns.join(', ')}`))
+    let { counts } = from
+    try {
+      for await (const { conflicts, badRows, progress: done } of importRows(rows, store, { replace, from })) {
+        for (const { asked, found } of conflicts) {
+          const name = `${asked.tenant} ${asked.kind} ${asked.name}`
+          printError(`conflict: ${name} is ${found.id} in the store but ${asked.id} in the file`)
+        }
+        for (const { line, error } of badRows) printError(`line ${line} ${error}`)
+        counts = done.counts
+        checkpoint?.write(done)
+        progress.update(
+          counts.rows - from.counts.rows,
+          size && 'bytesRead' in input ? input.bytesRead / size : undefined,
+        )
       }
-      for (const { line, error } of badRows) printError(`line ${line} ${error}`)
-      counts = done.counts
-      checkpoint?.write(done)
-      progress.update(counts.rows - from.counts.rows, size && 'bytesRead' in input ? input.bytesRead / size : undefined)
+    } catch (error) {
+      throw namingFile(error, file === '-' ? 'standard input' : file)
     }
-  } catch (error) {
-    throw namingFile(error, file === '-' ? 'standard input' : file)
-  }
-  progress.end()
-  checkpoint?.remove()
-  const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
-  const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} already there, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
-  printResult({ json }, counts, summary)
-  return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
-}
-
-/** Input from a pipe cannot be resumed. */
-const isRegular = (file: string) => file !== '-' && statSync(file).isFile()
+    progress.end()
+    checkpoint?.remove()
+    const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
+    const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} already there, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
+    printResult({ json }, counts, summary)
+    return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
+  })
 
 /** `numbers.ndjson` and `numbers.jsonl` are NDJSON. */
 const formatOf = (file = ''): Format => (/\.(ndjson|jsonl)$/i.test(file) ? 'ndjson' : 'csv')
