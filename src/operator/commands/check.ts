@@ -35,7 +35,7 @@ export async function check({ json = false, connect = false }: Options<'json' | 
   })
   const { config, catalog, tenants = [] } = loaded
   const secrets = tenants.flatMap(secretsOf)
-  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN } = config
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID } = config
   const now = Date.now()
   const mode = modeOf(config)
   const ends = deprecationsOf(loaded)
@@ -67,7 +67,12 @@ export async function check({ json = false, connect = false }: Options<'json' | 
       ...(mistakes.length > 0
         ? []
         : [`The configuration is valid: ${counts.actions} actions at ${counts.paths} legacy paths.`]),
-      ...(recordsEventsOnly(config) ? [EVENTS_ONLY] : []),
+      // In client mode, the gateway has no credential but one for events.
+      ...(mode === 'client' && WEBHOOK_SECRET !== undefined && WEBHOOK_CLIENT_ID === undefined
+        ? [
+            'Events are only stored. To let the gateway read their shipments, set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET.',
+          ]
+        : []),
       ...(brownouts.length > 0 ? [`Upcoming brownouts, in the time zone ${timeZone}:`] : []),
       ...brownouts.map(
         ({ tenant = 'all callers', start, end, bookings }) =>
@@ -125,25 +130,18 @@ function recordingWarning({ RECORD_FILE: path }: Config): string | undefined {
   return reason === undefined ? undefined : `RECORD_FILE names ${path}, which cannot be written: ${reason}`
 }
 
-interface ConnectionTrial {
-  readonly tenant: string
-  /** Undefined where nothing was tried. */
-  readonly accepted: boolean | undefined
-  readonly outcome: string
-}
-
 /**
  * Tries every credential of the gateway's own at the service in both ways: it is accepted if that of `V2_TOKEN` is. Without
- * any, tries if the service answers.
+ * any, tries if the service answers. What was not tried is neither accepted nor not.
  */
-async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
+async function connected(config: Config) {
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, V2_BASE_URL: address } = config
   const upstream = openUpstream(config)
   const { WEBHOOK_CLIENT_ID, WEBHOOK_CLIENT_SECRET } = config
   const { V2_CLIENT_ID = WEBHOOK_CLIENT_ID, V2_CLIENT_SECRET = WEBHOOK_CLIENT_SECRET } = config
   // The warnings name the secrets that are not here.
   const accounts = await ownAccounts({ ...config, V2_CLIENT_ID, V2_CLIENT_SECRET }, [])
-  const tried: ConnectionTrial[] = []
+  const tried = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
       tried.push({
@@ -167,9 +165,6 @@ async function connected(config: Config): Promise<readonly ConnectionTrial[]> {
   await upstream.close()
   return tried
 }
-
-const EVENTS_ONLY =
-  'Events are only stored. To let the gateway read their shipments, set WEBHOOK_CLIENT_ID and WEBHOOK_CLIENT_SECRET.'
 
 /** Returns the deprecation of each tenant; without tenants, that of all callers. */
 function deprecationsOf({ config, tenants }: LoadedConfig) {
@@ -221,12 +216,6 @@ const momentOf = (at: number): string =>
     hourCycle: 'h23',
     timeZoneName: 'short',
   }).format(at)
-
-/** In client mode, the gateway has no credential but one for events. */
-function recordsEventsOnly(config: Config): boolean {
-  const { WEBHOOK_SECRET: secrets, WEBHOOK_CLIENT_ID: own, V2_CLIENT_ID: fixed, TENANTS_FILE: tenants } = config
-  return secrets !== undefined && [own, fixed, tenants].every((set) => set === undefined)
-}
 
 /** Variables with these beginnings are hardly meant for another program. */
 const OWN_PREFIX = /^(V2|UPSTREAM|LEGACY)_/i
