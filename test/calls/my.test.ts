@@ -2,7 +2,7 @@
 
 import { get as httpGet } from 'node:http'
 import { describe, expect, test, vi } from 'vitest'
-import { fromCell } from '../../src/operator/transfer/file-records.ts'
+import { fromCell } from '../../src/operator/file-records.ts'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ScannedName, Store } from '../../src/outside/store/store.ts'

@@ -3,7 +3,7 @@
 import { parse } from 'csv-parse/sync'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { fromCell, toCell } from '../../src/operator/transfer/file-records.ts'
+import { fromCell, toCell } from '../../src/operator/file-records.ts'
 import { anyCharacter } from '../laws.ts'
 import { runs } from '../size.ts'
 

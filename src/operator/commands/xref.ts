@@ -1,18 +1,36 @@
-import { createReadStream, createWriteStream, existsSync, statSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { printableLines } from '../../language/text/service-text.ts'
-import type { Format } from '../transfer/file-records.ts'
+import { parse } from 'csv-parse/sync'
+import { z } from 'zod'
+import { isText } from '../../language/mapping/fields.ts'
+import { isSameThing, printableJson, printableLines, serviceId } from '../../language/text/service-text.ts'
+import type { GivenBy, Kind, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
+import { vinKey } from '../../state/names/resolve.ts'
 import {
-  checkpointOf,
-  headerOf,
-  importRows,
-  isInStore,
-  lastKey,
-  lineOf,
-  noProgress,
-  readRows,
-} from '../transfer/transfer.ts'
+  type Cell,
+  COLUMNS,
+  csvRecords,
+  type FileColumn,
+  type Format,
+  fromCell,
+  jsonRecords,
+  toCell,
+} from '../file-records.ts'
 import { grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { refuseStore, withExistingStore, withStore } from './open-store.ts'
@@ -120,3 +138,224 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
     return 0
   })
 }
+
+/** The progress of an import that has not begun. */
+const noProgress = {
+  counts: {
+    /** Rows of the file that are done, imported or not. */
+    rows: 0,
+    written: 0,
+    same: 0,
+    conflicts: 0,
+    badRows: 0,
+  },
+  /** The last name of these rows; a store without it is not the one that the import wrote to. */
+  last: undefined as NameOfId | undefined,
+}
+type ImportProgress = Readonly<typeof noProgress>
+
+/** The rows of one durable step: enough to be fast, few enough to repeat. */
+const BATCH_ROWS = 5_000
+
+/** Writes rows into the store, after those of an earlier import; yields what became of them once they are durable. */
+async function* importRows(
+  rows: AsyncIterable<ImportRow>,
+  store: Store,
+  { replace, from }: { readonly replace: boolean; readonly from: ImportProgress },
+) {
+  let { counts, last } = from
+  async function load(batch: readonly ImportRow[]) {
+    const names = batch.flatMap((row) => ('names' in row ? row.names : []))
+    const badRows = batch.filter((row) => 'error' in row)
+    const { written, same, conflicts } = await store.load(names, { replace })
+    counts = {
+      rows: counts.rows + batch.length,
+      written: counts.written + written,
+      same: counts.same + same,
+      conflicts: counts.conflicts + conflicts.length,
+      badRows: counts.badRows + badRows.length,
+    }
+    last = names.at(-1) ?? last
+    return { conflicts, badRows, progress: { counts, last } }
+  }
+  let skip = counts.rows
+  let batch: ImportRow[] = []
+  for await (const row of rows) {
+    if (skip > 0) {
+      skip -= 1
+      continue
+    }
+    batch.push(row)
+    if (batch.length < BATCH_ROWS) continue
+    yield await load(batch)
+    batch = []
+  }
+  if (batch.length > 0) yield await load(batch)
+}
+
+/**
+ * Keeps the progress of an import beside its file, for a second run that continues where the first was interrupted. One from before
+ * a change of the file, or for another `purpose`, does not count.
+ */
+function checkpointOf(file: string, purpose: readonly unknown[]) {
+  const path = `${file}.import-progress`
+  const { size, mtimeMs } = statSync(file)
+  // Hashed, because the address of a store may hold a password.
+  const stamp = createHash('sha256')
+    .update(JSON.stringify([size, mtimeMs, ...purpose]))
+    .digest('hex')
+  return {
+    read: (): ImportProgress | undefined => {
+      try {
+        const kept = JSON.parse(readFileSync(path, 'utf8')) as ImportProgress & { readonly stamp: string }
+        return kept.stamp === stamp ? kept : undefined
+      } catch {
+        // There is none, or it is not ours. Writing rows again does no harm.
+        return undefined
+      }
+    },
+    write: (progress: ImportProgress) => {
+      try {
+        // Written beside and renamed: an interruption leaves the old one or the new one, never half of one.
+        writeFileSync(`${path}.new`, JSON.stringify({ stamp, ...progress }))
+        renameSync(`${path}.new`, path)
+      } catch {
+        // If the folder is not writable, an interrupted import starts over.
+      }
+    },
+    remove: () => rmSync(path, { force: true }),
+  }
+}
+
+/** Returns true if the store has the last name of an import's checkpoint; for a quote, it may mean another one by now. */
+async function isInStore(store: Store, { last }: ImportProgress): Promise<boolean> {
+  if (!last) return true
+  return (await store.named(last.tenant, last.name)).some(
+    ({ name, kind, givenBy, id }) =>
+      name === last.name &&
+      kind === last.kind &&
+      givenBy === last.givenBy &&
+      (kind === 'quote' || isSameThing(id, last.id)),
+  )
+}
+
+/** More than a line of an export has: a name has 4,096 characters at most. */
+const LINE_BYTES = 256 * 1024
+const NEW_LINE = 0x0a
+
+/** Returns the key of the last whole line of an interrupted export, undefined if it has none, and cuts off the rest. */
+function lastKey(file: string, format: Format): NameOfId | undefined {
+  const { size } = statSync(file)
+  const header = headerOf(format)
+  const descriptor = openSync(file, 'r+')
+  try {
+    const bytesAt = (at: number, length: number) => {
+      const bytes = Buffer.alloc(Math.min(length, size - at))
+      readSync(descriptor, bytes, 0, bytes.length, at)
+      return bytes
+    }
+    if (!header.startsWith(bytesAt(0, header.length).toString()))
+      throw new CommandFailed(`${file} does not begin like an export; it stays as it is`)
+    // Line ends inside a cell are escaped.
+    const before = Math.max(0, size - LINE_BYTES)
+    const rest = bytesAt(before, LINE_BYTES)
+    const end = rest.lastIndexOf(NEW_LINE) + 1
+    const line = rest.subarray(rest.lastIndexOf(NEW_LINE, end - 2) + 1, end).toString()
+    const hasKey = before + end > header.length
+    const key = hasKey ? keyIn(line, format) : undefined
+    if (hasKey && !key) throw new CommandFailed(`${file} does not end like an export; it stays as it is`)
+    ftruncateSync(descriptor, before + end)
+    return key
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** Reads the key as the store has it, undefined if the line has none: blanks that an import would trim belong to it. */
+function keyIn(line: string, format: Format): NameOfId | undefined {
+  const { tenant, kind, name, id, given_by: givenBy } = fieldsIn(line, format)
+  const isWhole =
+    [tenant, name, id].every((value) => typeof value === 'string') &&
+    (kind === 'quote' || kind === 'shipment') &&
+    (givenBy === 'caller' || givenBy === 'service')
+  // All of it is checked.
+  if (isWhole) return { tenant, kind, name, id, givenBy } as NameOfId
+  return undefined
+}
+
+function fieldsIn(line: string, format: Format): { readonly [column: string]: unknown } {
+  if (format === 'csv') {
+    return parse<{ readonly [column: string]: string }>(line, { columns: [...COLUMNS], cast: fromCell })[0] ?? {}
+  }
+  try {
+    return JSON.parse(line) ?? {}
+  } catch {
+    return {}
+  }
+}
+
+/** The first line of an export. */
+const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
+
+/** Writes a name as a line of an export; `readRows` reads it back. */
+function lineOf(name: ScannedName, format: Format): string {
+  const row = { ...name, at: isoTime(name.at), given_by: name.givenBy }
+  if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
+  return `${printableJson(Object.fromEntries(COLUMNS.map((column) => [column, row[column]])))}\n`
+}
+
+/** A row of an import: its names, or the error. */
+type ImportRow = ReturnType<typeof rowOf>
+
+/** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
+async function* readRows(
+  input: Readable,
+  format: Format,
+  tenant: string | undefined,
+  onUnused: (columns: readonly string[]) => void,
+) {
+  const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
+  for await (const { line, record } of records) yield rowOf(line, record, tenant)
+}
+
+function rowOf(line: number, record: readonly Cell[] | string, owner: string | undefined) {
+  if (typeof record === 'string') return { line, error: record }
+  const names = new Set<string>()
+  const values: { [column in FileColumn]?: string } = {}
+  let implied: Kind = 'shipment'
+  for (const [meaning, cell] of record) {
+    if (!meaning || cell === '') continue
+    const { column } = meaning
+    if (!isText(cell)) return { line, error: `has a ${column} with a character that cannot be stored` }
+    if (column === 'name') names.add(cell)
+    else if (values[column] === undefined) values[column] = cell
+    else if (values[column] !== cell) return { line, error: `has two different values for ${column}` }
+    if (column === 'id') implied = meaning.kind ?? implied
+  }
+  const { tenant = owner, id, kind = implied, vin = '', at: time, given_by: givenBy = 'caller' } = values
+  if (tenant === undefined) return { line, error: 'has no tenant; add the column or --tenant' }
+  if (names.size === 0 || id === undefined) return { line, error: `has no ${names.size === 0 ? 'name' : 'id'}` }
+  // No call could reach it: an id goes into a path, and the service's own ids are checked in the same way.
+  if (serviceId(id) === undefined) return { line, error: NO_ID }
+  if (!isKind(kind)) return { line, error: 'has a kind that is neither quote nor shipment' }
+  if (!isGiver(givenBy)) return { line, error: 'has a given_by that is neither caller nor service' }
+  // `Date` alone would read 30 February as 1 March.
+  const at =
+    time === undefined
+      ? undefined
+      : z.iso.date().safeParse(time.slice(0, DAY_CHARACTERS)).success
+        ? Date.parse(time)
+        : Number.NaN
+  if (Number.isNaN(at)) return { line, error: 'has a date that is not ISO 8601' }
+  const given = { tenant, kind, vin: kind === 'quote' ? '' : vinKey(vin), id, givenBy, at }
+  // A row may have several numbers, such as ShipmentNumber and ReferenceNumber.
+  return { line, names: [...names].map((name) => ({ ...given, name })) }
+}
+
+const DAY_CHARACTERS = 'yyyy-mm-dd'.length
+
+const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
+
+const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
+
+const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'

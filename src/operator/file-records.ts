@@ -1,8 +1,8 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
-import { escapeControls, escapeSequence } from '../../language/text/service-text.ts'
-import type { Kind } from '../../outside/store/store.ts'
-import { FileUnreadable } from '../commands/failures.ts'
+import { escapeControls, escapeSequence } from '../language/text/service-text.ts'
+import type { Kind } from '../outside/store/store.ts'
+import { FileUnreadable } from './commands/failures.ts'
 
 /** The columns of an export, in their order. */
 export const COLUMNS = ['tenant', 'kind', 'name', 'vin', 'id', 'at', 'given_by'] as const
