@@ -13,6 +13,10 @@ export const ending = (count: number): string => (count === 1 ? '' : 's')
 /** Writes a number with a noun, whose plural has an `s`. */
 export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${ending(value)}`
 
+/** Names the first of some things. */
+export const firstNames = (names: readonly string[], most: number): string =>
+  names.slice(0, most).join(', ') + (names.length > most ? ', …' : '')
+
 /** Adds up a figure of all rows. */
 export const total = <Figure extends string>(
   rows: readonly Readonly<Record<Figure, number>>[],

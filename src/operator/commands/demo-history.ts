@@ -7,6 +7,7 @@ import type { Fault } from '../../labs/demo/sandbox.ts'
 import type { DemoRequest } from '../../labs/demo/service.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
+import { isoTime } from '../words.ts'
 
 /*
  * A past for the demo, so that its pages have something to show: seven tenants, and the calls of ninety days with their bookings,
@@ -89,7 +90,7 @@ export async function makeHistory({ call, callVersion2 }: Callers, store: Store,
     for (const [no, event] of ['shipment.assigned', 'shipment.picked_up', 'shipment.delivered'].entries()) {
       clock.behindMs = 7_200_000 - no * 1_800_000
       const shipment = `6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e1${no}`
-      const date = new Date(store.now()).toISOString()
+      const date = isoTime(store.now())
       const payload = JSON.stringify({ shipment_id: shipment, event, event_date: date })
       await store.takeEvent({ tenant, shipment, event, date, digest: `${no}`, payload, deliver: true })
     }

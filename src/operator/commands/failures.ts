@@ -105,11 +105,8 @@ export function namingFile(error: unknown, file: string): unknown {
 const isAccessDenied = (error: unknown): error is Error & { readonly resource?: string } =>
   error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
 
-/** The addresses that the gateway listens on. */
-type Listeners = Pick<Config, 'HOST' | 'PORT' | 'ADMIN_HOST' | 'ADMIN_PORT'>
-
 /** Returns an error that names the setting of an address that cannot be used; any other error unchanged. */
-export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Listeners): unknown {
+export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Config): unknown {
   if (!isSystemError(error) || !/^(listen|bind|getaddrinfo)$/.test(error.syscall ?? '')) return error
   // Node reports the address and the port, or the name alone.
   const tried = { address: undefined, hostname: undefined, port: undefined, ...error }

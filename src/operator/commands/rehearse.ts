@@ -21,7 +21,7 @@ import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { GatewayError } from '../../language/errors.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
-import { openService, type Sending } from '../../outside/service/service.ts'
+import { openService, sendingOf } from '../../outside/service/service.ts'
 import { loadEngine, openStore } from '../../outside/store/open.ts'
 import type { Store } from '../../outside/store/store.ts'
 import { createMask, keptFields } from '../../runtime/record.ts'
@@ -201,11 +201,7 @@ async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOpti
   const { service, upstream } = openService(config)
   const opened = account.open(upstream)
   const store = await storeOf(config)
-  const sending = (): Sending => ({
-    account: opened,
-    requestId: REQUEST_ID,
-    deadline: performance.now() + config.UPSTREAM_TIMEOUT_MS,
-  })
+  const sending = () => ({ ...sendingOf(opened, config.UPSTREAM_TIMEOUT_MS), requestId: REQUEST_ID })
   // Nothing is written into the store.
   const names = openNames({ ...store, put: async () => {}, noteUses: async () => {} }, config.QUOTE_MEMORY)
   const nothing = { freeLater: async () => {} }

@@ -3,6 +3,7 @@ import { html } from 'hono/html'
 import { legacyError } from '../../edge/answers.ts'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
+import { toldBy } from '../../outside/store/claim.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState } from '../../outside/store/store.ts'
 import { type BookingRequest, MOST_COUNTED, outcomeUnknown, publicView } from '../../state/bookings/bookings.ts'
@@ -38,7 +39,7 @@ type ShownBooking = ReturnType<typeof viewOf>
 
 function viewOf(claim: Claim) {
   const { id, route = [] }: Partial<BookingRequest> = claim.request === '' ? {} : JSON.parse(claim.request)
-  const { year = '', make = '', model = '' } = claim.vehicle === '' ? {} : JSON.parse(claim.vehicle)
+  const { year = '', make = '', model = '' } = toldBy(claim)
   const settle = `transload bookings settle ${claim.handle}`
   return {
     ...publicView(claim),

@@ -8,7 +8,7 @@ import { faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
 import { recentOverview } from '../reports/report.ts'
-import { durationOf, ending, errorTitle, grouped, isoTime, MINUTE_MS, plural, total } from '../words.ts'
+import { durationOf, ending, errorTitle, firstNames, grouped, isoTime, MINUTE_MS, plural, total } from '../words.ts'
 import {
   age,
   type Column,
@@ -129,7 +129,6 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
     figure !== 0 && items.push([figure === '!' ? figure : countOf(figure), what, detail, link])
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
   const errors = ['#errors', 'See errors'] as const
-  const names = failing.slice(0, MOST_NAMED).join(', ') + (failing.length > MOST_NAMED ? ', …' : '')
 
   if (!state.store.ready)
     add('!', 'The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
@@ -157,7 +156,10 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
     errors,
   )
   const are = failing.length === 1 ? 'tenant is' : 'tenants are'
-  add(failing.length, `${are} failing`, named(names), ['/migration?state=failing#tenants', 'See why'])
+  add(failing.length, `${are} failing`, named(firstNames(failing, MOST_NAMED)), [
+    '/migration?state=failing#tenants',
+    'See why',
+  ])
   return items
 }
 

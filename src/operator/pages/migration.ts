@@ -1,11 +1,19 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { html } from 'hono/html'
+import type { GatewayRooms } from '../../app.ts'
+import { toGatewayError } from '../../edge/answers.ts'
+import type { Caller } from '../../edge/callers/caller.ts'
+import { legacyCaller } from '../../edge/door.ts'
 import type { Answer } from '../../language/answer.ts'
-import { gatewayError } from '../../language/errors.ts'
+import { gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { windowsToCome } from '../../language/legacy-headers.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
+import type { Call } from '../../runtime/call.ts'
 import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
+import { toCell } from '../file-records.ts'
 import {
   countBlockers,
   DAYS_SHOWN,
@@ -33,6 +41,7 @@ import {
   minuteOf,
   moment,
   named,
+  ownPage,
   pill,
   queryOf,
   type Shell,
@@ -200,7 +209,7 @@ const MOST_BROWNOUTS = 20
 const FEW = 3
 
 /** Shows the brownouts that are not over, the next one first, each once; nothing without any. */
-export function brownoutTable(all: readonly TenantBrownouts[], now: number): Html | undefined {
+function brownoutTable(all: readonly TenantBrownouts[], now: number): Html | undefined {
   const windows = all
     .flatMap(({ tenant, windows }) => windowsToCome(windows, now).map((window) => ({ tenant, ...window })))
     .sort((one, other) => one.start - other.start)
@@ -240,7 +249,7 @@ interface TenantPageOptions {
 }
 
 /** Shows the use that one tenant makes of the gateway, and the work that is left: to an operator, or to the tenant itself. */
-export function tenantPage(
+function tenantPage(
   tenant: TenantReport,
   { generatedAt }: MigrationReport,
   { show, at, kit, first }: TenantPageOptions,
@@ -396,4 +405,94 @@ ${chart(
   'Calls by day, of version 1 and of version 2',
 )}
 ${figures}`
+}
+
+/** Answers `/my`: the migration page of the caller alone, as a page, as JSON, or its fix-it kit. */
+export async function ownMigration(incoming: IncomingMessage, call: Call, deps: GatewayRooms): Promise<Answer> {
+  const caller = await provenCaller(incoming, call, deps)
+  const { tenant } = caller
+  const { sunset, retiredFrom, windows } = caller.profile.deprecation
+  // Counts under any other name may be those of several callers.
+  if (!OWN_NAME.test(tenant)) throw gatewayError('path-unknown/tenant', {})
+  await deps.uses.flush()
+  const report = await readReport({ ...deps, tenants: [tenant] }, tenant)
+  const [own] = report.tenants
+  if (!own) throw gatewayError('path-unknown/tenant', {})
+  if (queryOf(incoming).has('kit')) return fixItKit(own, deps, caller)
+  const problems = problemsOf(own)
+  const now = deps.store.now()
+  const brownouts = windowsToCome(windows, now).map(({ start, end }) => ({
+    from: new Date(start),
+    until: new Date(end),
+  }))
+  if (!wantsHtml(incoming)) {
+    return json({
+      generatedAt: report.generatedAt,
+      countedWithinSeconds: STORE_EVERY_MS / 1_000,
+      ...own,
+      problems,
+      brownouts,
+      sunset,
+      retiredFrom,
+      kit: '/my?kit',
+      numbers: '/my/numbers.csv',
+    })
+  }
+  const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
+  const first = html`${end('Version 1 is scheduled to end on', sunset)}
+${end('All version-1 calls are refused from', retiredFrom)}
+${brownoutTable([{ tenant, windows }], now)}
+<p><a href="/my/numbers.csv" download>Your numbers</a>, with their version-2 ids.</p>
+`
+  return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })
+}
+
+/** Names that are never shortened or replaced where calls are counted. */
+const OWN_NAME = /^[^\ufffd]{1,255}$/
+
+/** Returns the caller, if the gateway knows it or the service accepts its credential. */
+async function provenCaller(incoming: IncomingMessage, call: Call, deps: GatewayRooms): Promise<Caller> {
+  const caller = await legacyCaller(deps.callers)(incoming, call)(undefined)
+  const deadline = performance.now() + deps.config.UPSTREAM_TIMEOUT_MS
+  try {
+    await deps.prove({ account: caller.account, requestId: call.request.id, deadline })
+  } catch (cause) {
+    const { status, headers } = toGatewayError(cause)
+    if (DECIDED.has(status)) throw cause
+    throw gatewayError('service-unavailable/proof', {}, { cause, headers: { ...RETRY_SOON.headers, ...headers } })
+  }
+  return caller
+}
+
+/** The service's refusals of a credential, and a fault of the gateway itself. */
+const DECIDED: ReadonlySet<number> = new Set([401, 403, 500])
+
+/** Answers `/my/numbers.csv`: the caller's own numbers with the service's ids, a part at a time. */
+export async function ownNumbers(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  call: Call,
+  deps: GatewayRooms,
+): Promise<void> {
+  const { tenant } = await provenCaller(incoming, call, deps)
+  const parts = deps.store.scan({ tenant })[Symbol.asyncIterator]()
+  // A store that is down is an error, not an empty file.
+  let part = await parts.next()
+  async function* lines() {
+    yield 'name,kind,vin,id,since\n'
+    for (; !part.done; part = await parts.next()) {
+      const rows = part.value.map(({ name, kind, vin, id, at }) => [name, kind, vin, id, isoTime(at)])
+      yield rows.map((cells) => `${cells.map(toCell).join(',')}\n`).join('')
+    }
+  }
+  outgoing.writeHead(200, {
+    'Content-Type': 'text/csv; charset=utf-8',
+    'Content-Disposition': 'attachment; filename="numbers.csv"',
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Request-Id': call.request.id,
+  })
+  outgoing.setTimeout(deps.readerTimeoutMs, () => outgoing.destroy())
+  if (incoming.method === 'HEAD') outgoing.end()
+  else await pipeline(Readable.from(lines()), outgoing)
 }

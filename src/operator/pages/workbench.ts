@@ -134,16 +134,8 @@ const DATA = /^(?:-d|--json|--data(?:-raw|-binary|-ascii)?)$/
 /** After these, a value may have any character. */
 const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)$/
 
-interface PastedRequest {
-  /** Undefined where a body alone was pasted. */
-  readonly method: string | undefined
-  readonly path: string | undefined
-  readonly query: string
-  readonly body: string
-}
-
-/** Finds the path and the body in what was pasted. */
-function pastedRequest(pasted: string): PastedRequest {
+/** Finds the method, the path and the body in what was pasted, which may be a body alone. */
+function pastedRequest(pasted: string) {
   const text = pasted.trim()
   if (/^curl\s/.test(text)) {
     const words = [...text.replaceAll(/\\\r?\n/g, ' ').matchAll(WORD)].map(
@@ -171,7 +163,7 @@ function pastedRequest(pasted: string): PastedRequest {
   return requestTo(method, target, end ? text.slice(end.index + end[0].length) : '')
 }
 
-function requestTo(method: string, target: string, body: string): PastedRequest {
+function requestTo(method: string, target: string, body: string) {
   const [path = '', query = ''] = target.replace(/^(?:https?:\/\/)?[^/?]*/, '').split('?', 2)
   return { method, path, query, body }
 }

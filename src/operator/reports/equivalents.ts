@@ -6,18 +6,11 @@ import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 
 /* What the fields of version 1 are in version 2, as the declarations say. */
 
-/** The version-2 equivalent of a version-1 field. */
-interface Equivalent {
-  /** Empty if version 2 has no place for the field. */
-  readonly places: readonly string[]
-  readonly note: string
-}
-
 /** Returns the request of version 2 that an action stands for, such as `POST /v2/quote`. */
 export const requestOf = ({ service: { method, path } }: Action): string => `${method} ${path}`
 
-/** Finds the equivalent of a field; undefined if it is not declared. */
-export function equivalentOf(name: string, field: string, { actions }: Catalog): Equivalent | undefined {
+/** Finds the version-2 equivalent of a field, without places if it has none; undefined if it is not declared. */
+export function equivalentOf(name: string, field: string, { actions }: Catalog) {
   const action = actions.get(name)?.action
   if (!action) return undefined
   if (field === ACTION_NAME) return { places: [requestOf(action)], note: 'the method and the path choose the action' }

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
-import { grouped, isoTime, plural, total } from '../words.ts'
+import { firstNames, grouped, isoTime, plural, total } from '../words.ts'
 
 /* The verdict on a tenant, or on all: if version 1 can be switched off, and why. */
 
@@ -135,8 +135,7 @@ export function verdictOnAll(evidence: Evidence, verdicts: readonly Verdict[], u
   const states: Partial<Record<VerdictState, number>> = {}
   for (const { state } of verdicts) states[state] = (states[state] ?? 0) + 1
   const { state, since, reasons } = verdictOf(evidence)
-  const listed = unseen.slice(0, MOST_UNSEEN).join(', ') + (unseen.length > MOST_UNSEEN ? ', …' : '')
-  const more = `${plural(unseen.length, 'tenant')} never called, which proves nothing: ${listed}.`
+  const more = `${plural(unseen.length, 'tenant')} never called, which proves nothing: ${firstNames(unseen, MOST_UNSEEN)}.`
   const verdict =
     unseen.length === 0
       ? { state, since, reasons }
