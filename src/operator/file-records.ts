@@ -48,9 +48,7 @@ interface FileRecord {
 const ROW_LIMIT_CHARACTERS = 64 * 1024
 
 /** Reads the rows of a CSV file, the first line with the names of its columns included. */
-export async function* csvRows(
-  texts: AsyncIterable<string>,
-): AsyncGenerator<{ readonly line: number; readonly cells: readonly string[] }> {
+export async function* csvRows(texts: AsyncIterable<string>) {
   const parser = parse({
     // Files that were joined from several may end their lines in different ways.
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -107,7 +105,7 @@ function cellsOf(record: readonly string[], columns: readonly (Meaning | undefin
 }
 
 /** Passes text on unless it begins like JSON, which the CSV parser would report as a wrong quote. */
-async function* notJson(texts: AsyncIterable<string>): AsyncGenerator<string> {
+async function* notJson(texts: AsyncIterable<string>) {
   let isBeginning = true
   for await (const text of texts) {
     if (isBeginning && /^\s*[{[]/.test(text)) throw new FileUnreadable('holds JSON, not CSV; add --format ndjson')
@@ -137,7 +135,7 @@ export async function* jsonRecords(input: Readable): AsyncGenerator<FileRecord> 
   }
 }
 
-async function* withLastLineEnd(texts: AsyncIterable<string>): AsyncGenerator<string> {
+async function* withLastLineEnd(texts: AsyncIterable<string>) {
   yield* texts
   yield '\n'
 }

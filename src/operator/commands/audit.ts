@@ -162,10 +162,7 @@ function chosenColumns(text: string): ReadonlyMap<string, string> {
 }
 
 /** Finds the place of each column in the first line. */
-function placesOf(
-  header: readonly string[],
-  chosen: ReadonlyMap<string, string>,
-): Readonly<Record<AuditColumn, number>> {
+function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>) {
   const plain = header.map((name) =>
     name
       .toLowerCase()
@@ -197,7 +194,7 @@ function placesOf(
 /** Reads the list into the database; returns the number of rows. */
 async function readList(file: string, chosen: ReadonlyMap<string, string>, audited: DatabaseSync): Promise<number> {
   const insert = audited.prepare('INSERT INTO listed VALUES (?, ?, ?, ?, ?, ?, ?, ?)')
-  let header: { readonly places: Readonly<Record<AuditColumn, number>>; readonly width: number } | undefined
+  let header: { readonly places: ReturnType<typeof placesOf>; readonly width: number } | undefined
   let rows = 0
   const left = { 'rows without a number': 0, 'prices that are not amounts': 0, 'dates that cannot be read': 0 }
   for await (const { line, cells } of csvRows(decodedText(file === '-' ? process.stdin : createReadStream(file)))) {
@@ -246,7 +243,7 @@ function centsOf(price: string): number | null {
 const YEARS = [2000, 2100] as const
 
 /** Returns the time of a cell, or the whole day, in the zone of this machine where the cell has none. */
-function periodOf(text: string): { readonly at: number; readonly until: number } | undefined {
+function periodOf(text: string) {
   const date = new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00` : text)
   const at = date.getTime()
   if (!(date.getFullYear() >= YEARS[0] && date.getFullYear() <= YEARS[1])) return undefined

@@ -82,12 +82,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
 }
 
 /** Tries what is allowed. A failure comes after the results before it, for the clean-up has to follow. */
-async function tried(
-  wanted: readonly Assumption[],
-  trial: Trial,
-  allowed: AllowedEffects,
-  stop: AbortSignal,
-): Promise<{ results: readonly Result[]; failure: unknown }> {
+async function tried(wanted: readonly Assumption[], trial: Trial, allowed: AllowedEffects, stop: AbortSignal) {
   const results: Result[] = []
   let title = ''
   let failure: unknown

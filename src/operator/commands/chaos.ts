@@ -1,14 +1,25 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type Fault, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
+import { request as send } from 'undici'
+import { loadMappings } from '../../../mappings/load.ts'
+import { planCall } from '../../calls/plan.ts'
+import { version1 } from '../../calls/read-request.ts'
+import { NO_SUBJECT } from '../../calls/subject.ts'
+import { answerOf } from '../../calls/version1-answer.ts'
+import { readBody } from '../../edge/body/read.ts'
+import { type Fault, listen, type Sandbox, startSandbox } from '../../labs/demo/sandbox.ts'
 import type { DemoRequest } from '../../labs/demo/service.ts'
+import { readConfig } from '../../language/config/config.ts'
+import { translationSettings } from '../../language/config/translation-settings.ts'
+import { written } from '../../outside/service/service.ts'
 import { plural } from '../words.ts'
 import { EXIT_FAILED } from './failures.ts'
 import { book, countUp, duplicates, end, ID, type LaunchedProgram, launch, SECRET } from './harness.ts'
-import { print } from './output.ts'
-import { watchSignals } from './process.ts'
+import { print, printJson } from './output.ts'
+import { stopSignal, watchSignals } from './process.ts'
 
 /** A caller with another booking comes to each program so often, whether the earlier ones have their answers or not. */
 const ARRIVES_EVERY_MS = 100
@@ -227,4 +238,39 @@ function startShowing(sides: readonly Side[], sandbox: Sandbox, over: AbortSigna
   const timer = setInterval(show, everyMs)
   over.addEventListener('abort', () => clearInterval(timer))
   return show
+}
+
+const TRIES = 3
+const TRY_MS = 1_000
+const FIRST_FAILURE = 500
+
+/** Runs a proxy as one writes it in an afternoon: it translates bookings as the gateway does, forwards them, and tries again. */
+export async function runNaiveProxy(service: string): Promise<number> {
+  const compiled = (await loadMappings()).actions.get('shipment.create')
+  if (!compiled) throw new Error('The mappings declare no booking.')
+  const settings = translationSettings(readConfig({ V2_BASE_URL: service }))
+  const server = createServer(async (incoming, outgoing) => {
+    const { authorization = '', 'content-type': type } = incoming.headers
+    const sent = readBody(Buffer.concat(await incoming.toArray()), type)
+    const plan = planCall(version1(compiled, sent), NO_SUBJECT, settings)
+    const { method, path, headers, body = null } = written(plan.toService)
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      try {
+        const signal = AbortSignal.timeout(TRY_MS)
+        const reply = await send(service + path, { method, headers: { ...headers, authorization }, body, signal })
+        const shipment = await reply.body.json()
+        if (reply.statusCode >= FIRST_FAILURE) continue
+        const answer = answerOf(plan, shipment)
+        return void outgoing.writeHead(answer.status, answer.headers).end(answer.body)
+      } catch {
+        // It did not answer, so it is asked again: this is what books twice.
+      }
+    }
+    outgoing.writeHead(502).end('{"Message":"The service does not answer.","TransportationBooked":"No"}')
+  })
+  printJson({ msg: 'listening', url: await listen(server) })
+  await stopSignal()
+  server.closeAllConnections()
+  server.close()
+  return 0
 }

@@ -177,11 +177,7 @@ const RECENT_MS = 28 * 86_400_000
 const MOST_LISTED = 10
 
 /** Returns the warnings on the end of version 1: of dates that do not fit, and of callers that it cuts off. */
-async function endWarnings(
-  ends: ReturnType<typeof deprecationsOf>,
-  hasCounts: boolean | undefined,
-  now: number,
-): Promise<readonly string[]> {
+async function endWarnings(ends: ReturnType<typeof deprecationsOf>, hasCounts: boolean | undefined, now: number) {
   const dates = ends.flatMap(({ tenant = 'all callers', sunset, retiredFrom }) => {
     if (!sunset || (retiredFrom ? sunset <= retiredFrom : sunset.getTime() > now)) return []
     return retiredFrom

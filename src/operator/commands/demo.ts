@@ -14,7 +14,7 @@ import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
 import { createPages } from '../pages/routes.ts'
-import { runChaos } from './chaos.ts'
+import { runChaos, runNaiveProxy } from './chaos.ts'
 import {
   type Clock,
   COUNTS_EVERY_MS,
@@ -27,7 +27,6 @@ import {
 } from './demo-history.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
-import { runNaiveProxy } from './naive-proxy.ts'
 import { type Options, print } from './output.ts'
 import { stopSignal, thisProgram } from './process.ts'
 

@@ -210,7 +210,7 @@ export async function keepStore(
   config: MemoryPlace,
   isMeant: boolean,
   onUnwritable: (error: unknown) => void,
-): Promise<{ readonly close: () => Promise<void> }> {
+) {
   const { STORE_URL } = config
   if (store.engine === 'memory') return store
   const last = readMemory(config)

@@ -144,10 +144,9 @@ function doubtLines({ since, until }: NewDoubt): readonly string[] {
 export async function verify(file: string | undefined, options: JsonOption): Promise<number> {
   const { STORE_URL, EMERGENCY_LOG_FILE } = storeConfig()
   const isStore = file === undefined
-  const { name, found } =
-    isStore && engineOf(STORE_URL) === 'postgres'
-      ? await inspectServer(STORE_URL)
-      : await inspectFile(file ?? embeddedStorePath(''))
+  const isOnServer = isStore && engineOf(STORE_URL) === 'postgres'
+  const name = isOnServer ? 'PostgreSQL' : existing(resolve(file ?? embeddedStorePath('')))
+  const found = isOnServer ? await inspectServer(STORE_URL) : await inspectFile(name)
   const unrecorded = isStore ? openEmergencyLog(EMERGENCY_LOG_FILE).read().map(nameOf) : []
   const problems = problemsOf(found, isStore, unrecorded)
   const { doubt: window, ...rest } = found
@@ -161,14 +160,13 @@ async function inspectServer(storeUrl: string) {
   const { inspectPostgres } = await import('../../outside/store/postgres/postgres.ts')
   const found = await inspectPostgres(storeUrl)
   if (!found) throw noStoreOnServer()
-  return { name: 'PostgreSQL', found }
+  return found
 }
 
-async function inspectFile(file: string) {
-  const path = existing(resolve(file))
+async function inspectFile(path: string) {
   const { inspectSqlite } = await import('../../outside/store/sqlite/backup.ts')
   try {
-    return { name: path, found: inspectSqlite(path) }
+    return inspectSqlite(path)
   } catch (error) {
     throw unusableFile(error, path)
   }
@@ -265,7 +263,7 @@ async function copyRows(
   to: Store,
   tables: Awaited<ReturnType<Store['copiedTables']>>,
   onProgress: (rows: number) => void,
-): Promise<Map<string, number>> {
+) {
   let rows = 0
   for (const table of tables) {
     for await (const page of pages((last: Row | undefined) => from.rowsAfter(table, last))) {
@@ -290,7 +288,7 @@ async function copyRows(
 /** The values of a row. */
 type Row = Awaited<ReturnType<Store['rowsAfter']>>[number]
 
-async function sumOf(store: Store, table: CopiedTable): Promise<{ readonly count: number; readonly hash: string }> {
+async function sumOf(store: Store, table: CopiedTable) {
   const hash = createHash('sha256')
   let count = 0
   for await (const page of pages((last: Row | undefined) => store.rowsAfter(table, last))) {

@@ -4,9 +4,9 @@ import { readTenants } from '../../language/config/tenants-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { NO_NAMES } from '../../language/mapping/callback.ts'
 import { pages } from '../../outside/store/copy.ts'
-import type { CallbackBody, EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
+import type { EventFilter, EventState, StoredEvent } from '../../outside/store/events.ts'
 import type { Store } from '../../outside/store/store.ts'
-import { type CallbackEndpoint, callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
+import { callbackOf, createPost, createResolve, shownUrl } from '../../state/events/callback.ts'
 import { renderEvent } from '../../state/events/delivery.ts'
 import { isoTime, plural } from '../words.ts'
 import { CommandFailed, EXIT_FAILED, UsageError } from './failures.ts'
@@ -145,9 +145,7 @@ export async function test(tenant: string, { json = false }: JsonOption): Promis
   return delivered ? 0 : EXIT_FAILED
 }
 
-async function sampleFor(
-  tenant: string,
-): Promise<{ readonly endpoint: CallbackEndpoint; readonly body: CallbackBody }> {
+async function sampleFor(tenant: string) {
   const config = storeConfig()
   if (config.TENANTS_FILE === undefined)
     throw new ConfigErrors(['TENANTS_FILE is not set; only tenants have callbacks'])

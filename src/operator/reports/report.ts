@@ -173,10 +173,7 @@ export async function readReport(
 }
 
 /** Counts the problems of each of these tenants. */
-export async function countBlockers(
-  { store, catalog }: Sources,
-  tenants: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
+export async function countBlockers({ store, catalog }: Sources, tenants: readonly string[]) {
   const fromDay = Math.floor(store.now() / DAY_MS) - QUIET_DAYS + 1
   const blockers = new Map<string, number>()
   for (const tenant of tenants) {
