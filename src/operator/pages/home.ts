@@ -105,12 +105,12 @@ const NOTHING_STORED: Awaited<ReturnType<typeof storedState>> = {
   stoppedCallbacks: [],
 }
 
-/** Something that an operator should do. The figure of what is one thing is `!`. */
+/** Something that an operator should do. The figure of what is one thing is `!`; what is none is not listed. */
 type Item = readonly [
-  figure: string,
+  figure: number | '!',
   what: string,
   detail: Html | string,
-  link?: readonly [address: string, words: string] | undefined,
+  link?: readonly [address: string, words: string],
 ]
 
 const MOST_NAMED = 5
@@ -124,43 +124,58 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
   const { unknownBookings: unknown, failingTenants: failing, lastHour } = state
   const { parked } = state.events
   const { service, gateway } = lastHour.errors
-  const items: Item[] = []
-  const add = (figure: '!' | number, what: string, detail: Item[2], link?: Item[3]) =>
-    figure !== 0 && items.push([figure === '!' ? figure : countOf(figure), what, detail, link])
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
-  const errors = ['#errors', 'See errors'] as const
-
-  if (!state.store.ready)
-    add('!', 'The store is not ready', html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`)
-  for (const { service, open } of state.circuits) {
-    const refused = html`Calls to ${named(service)} are refused, except for an occasional test call. ${whatToDo('TransloadCircuitOpen')}`
-    if (open) add('!', 'The service keeps failing', refused)
-  }
-  const resolve = ['/bookings?state=unknown', 'Resolve'] as const
-  add(unknown.count, `booking${ending(unknown.count)} with an unknown outcome`, since(unknown.oldest), resolve)
-  add(parked.count, `parked event${ending(parked.count)}`, since(parked.oldest), ['/events', 'See why'])
-  for (const tenant of state.stoppedCallbacks) {
-    const see = [`/events?${new URLSearchParams({ tenant })}`, 'See'] as const
-    add('!', `The callback of ${shown(tenant)} is stopped`, 'It answered 410. Its events are waiting.', see)
-  }
-  for (const { file, reasons } of state.refusedReloads) {
-    const what = file === 'tenants' ? 'tenants file' : 'certificate'
-    add('!', `The new ${what} was refused; the old one stays in use`, shown(reasons.join('; ')))
-  }
   const of = html`of ${plural(lastHour.calls, 'call')}. ${RUNBOOK}`
-  add(service, `call${ending(service)} failed at the service in the last hour`, of, errors)
-  add(
-    gateway,
-    `call${ending(gateway)} failed in the gateway in the last hour`,
-    html`The log says why. ${RUNBOOK}`,
-    errors,
-  )
-  const are = failing.length === 1 ? 'tenant is' : 'tenants are'
-  add(failing.length, `${are} failing`, named(firstNames(failing, MOST_NAMED)), [
-    '/migration?state=failing#tenants',
-    'See why',
-  ])
-  return items
+  const items: readonly Item[] = [
+    [
+      state.store.ready ? 0 : '!',
+      'The store is not ready',
+      html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`,
+    ],
+    ...state.circuits.map(
+      ({ service, open }): Item => [
+        open ? '!' : 0,
+        'The service keeps failing',
+        html`Calls to ${named(service)} are refused, except for an occasional test call. ${whatToDo('TransloadCircuitOpen')}`,
+      ],
+    ),
+    [
+      unknown.count,
+      `booking${ending(unknown.count)} with an unknown outcome`,
+      since(unknown.oldest),
+      ['/bookings?state=unknown', 'Resolve'],
+    ],
+    [parked.count, `parked event${ending(parked.count)}`, since(parked.oldest), ['/events', 'See why']],
+    ...state.stoppedCallbacks.map(
+      (tenant): Item => [
+        '!',
+        `The callback of ${shown(tenant)} is stopped`,
+        'It answered 410. Its events are waiting.',
+        [`/events?${new URLSearchParams({ tenant })}`, 'See'],
+      ],
+    ),
+    ...state.refusedReloads.map(
+      ({ file, reasons }): Item => [
+        '!',
+        `The new ${file === 'tenants' ? 'tenants file' : 'certificate'} was refused; the old one stays in use`,
+        shown(reasons.join('; ')),
+      ],
+    ),
+    [service, `call${ending(service)} failed at the service in the last hour`, of, ['#errors', 'See errors']],
+    [
+      gateway,
+      `call${ending(gateway)} failed in the gateway in the last hour`,
+      html`The log says why. ${RUNBOOK}`,
+      ['#errors', 'See errors'],
+    ],
+    [
+      failing.length,
+      `${failing.length === 1 ? 'tenant is' : 'tenants are'} failing`,
+      named(firstNames(failing, MOST_NAMED)),
+      ['/migration?state=failing#tenants', 'See why'],
+    ],
+  ]
+  return items.filter(([figure]) => figure !== 0)
 }
 
 /** Writes a count that ends at `MOST_COUNTED`. */
@@ -172,7 +187,7 @@ function headlineOf({ unknownBookings, events }: HomeState, [first]: readonly It
   const [figure, what] = first
   const [bookings, parked] = [unknownBookings.count, events.parked.count]
   if (figure === '!') return `${what}.`
-  if (bookings + parked === 0) return `${figure} ${what}.`
+  if (bookings + parked === 0) return `${countOf(figure)} ${what}.`
   const parts = [
     bookings > 0 && `${countOf(bookings)} booking${ending(bookings)}`,
     parked > 0 && plural(parked, 'event'),
@@ -215,7 +230,7 @@ ${hour.topErrors.length > 0 && html`<h2 id="errors">Top errors</h2>${errors}`}`,
 }
 
 const rowOf = ([figure, what, detail, [address, words] = ['', '']]: Item) =>
-  html`<li><b class="bad">${figure}</b><span>${what}<small>${detail}</small></span>${address && html`<a class="button plain" href="${address}">${words}</a>`}</li>`
+  html`<li><b class="bad">${figure === '!' ? figure : countOf(figure)}</b><span>${what}<small>${detail}</small></span>${address && html`<a class="button plain" href="${address}">${words}</a>`}</li>`
 
 function stripOf({ circuits, refusedReloads, ...state }: HomeState): Html {
   const service = circuits.some(({ open }) => open)

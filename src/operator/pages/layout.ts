@@ -269,9 +269,6 @@ export const minuteOf = (time: string): string => time.slice(0, 'yyyy-mm-ddThh:m
 /** Shows a time (ISO 8601, UTC) to the minute. */
 export const moment = (time: string): Html => html`<time datetime="${time}">${minuteOf(time)}</time>`
 
-const JSON_SUFFIX = '.json'
-const INDENT = 2
-
 const PAGE_OR_JSON = /^(?:text\/html|application\/json)$/i
 
 /** Reads the query of a request. */
@@ -281,13 +278,13 @@ export const queryOf = ({ url = '' }: IncomingMessage): URLSearchParams => new U
 export function wantsHtml({ url = '', headers }: IncomingMessage): boolean {
   // The most wanted comes first.
   const best = parseAccept(headers.accept ?? '').find(({ type, q }) => q > 0 && PAGE_OR_JSON.test(type))
-  return best?.type.toLowerCase() === 'text/html' && !url.split('?', 1)[0]?.endsWith(JSON_SUFFIX)
+  return best?.type.toLowerCase() === 'text/html' && !url.split('?', 1)[0]?.endsWith('.json')
 }
 
 /** Answers a program. */
 export function json(value: object): Answer {
   const headers = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff', Vary: 'Accept' }
-  return { status: 200, headers, body: `${printableJson(value, INDENT)}\n` }
+  return { status: 200, headers, body: `${printableJson(value, 2)}\n` }
 }
 
 /** Values of a chart, with the name of their color. */
