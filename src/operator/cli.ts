@@ -2,7 +2,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 import { configurationErrors } from '../language/config/errors.ts'
 import { programVersion } from '../language/config/version.ts'
 import { CommandFailed, endWhenOutputCloses, reportFailure, UsageError } from './commands/failures.ts'
-import { printError } from './commands/output.ts'
+import { clearStatus, printError } from './commands/output.ts'
 import { unsetIfBlank } from './commands/process.ts'
 
 /** Runs with the operands of the command line and an object of its options; returns the exit code. */
@@ -483,6 +483,7 @@ export async function run(args: readonly string[]): Promise<number> {
     return failed
   } finally {
     process.off('beforeExit', endAsStuck)
+    clearStatus()
   }
 }
 

@@ -14,10 +14,10 @@ test('without a terminal, progress is a line after five seconds, and then at dou
     stderr.isTTY = isTTY
     vi.useRealTimers()
   })
-  const { update } = createProgress('copied', 'pages')
+  const report = createProgress('copied', 'pages')
   for (const ms of [4_990, 10, 4_990, 10, 9_990, 10]) {
     vi.advanceTimersByTime(ms)
-    update(performance.now() / 10, performance.now() / 100_000)
+    report(performance.now() / 10, performance.now() / 100_000)
   }
   expect(written.mock.calls.map(([line]) => line)).toEqual([
     '500 pages copied (5 %), 100 per second\n',

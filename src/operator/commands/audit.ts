@@ -100,7 +100,7 @@ const AGAIN = `SELECT a.*, m.tenant, m.id FROM again a LEFT JOIN matches m ON m.
 /** Compares a list of shipments with the bookings of the store. */
 export async function audit(
   file: string,
-  { columns = '', tenant, json = false }: Options<'json', 'columns' | 'tenant'>,
+  { columns = '', tenant, json }: Options<'json', 'columns' | 'tenant'>,
 ): Promise<number> {
   const chosen = chosenColumns(columns)
   const audited = new DatabaseSync('')

@@ -56,7 +56,7 @@ async function viewOf(store: Store, claim: Claim) {
 }
 
 /** Shows a booking with its audit trail. */
-export function show(handle: string, { json = false }: JsonOption): Promise<number> {
+export function show(handle: string, { json }: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const trail = await store.audit(handle)
     const claim = await store.claimByHandle(handle)
@@ -115,7 +115,7 @@ const secondOf = (at: number): string => `${isoTime(at).slice(0, 'yyyy-mm-ddThh:
 type SettleOptions = Options<'notBooked' | 'unchecked' | 'yes', 'shipmentId' | 'number'>
 
 /** Records the outcome of an unknown booking, of whose shipment the service is asked first. */
-export function settle(handle: string, { unchecked = false, yes = false, ...options }: SettleOptions): Promise<number> {
+export function settle(handle: string, { unchecked, yes = false, ...options }: SettleOptions): Promise<number> {
   const settlement = settlementOf(options)
   return withExistingStore(async (store) => {
     const claim = await claimOf(store, handle)

@@ -26,7 +26,7 @@ import { type Options, print, printError, printJson } from './output.ts'
  * Checks everything that `serve` checks before it starts, and prints what the gateway would be: mode, addresses, store, the
  * brownouts to come and what is set, without secrets.
  */
-export async function check({ json = false, connect = false }: Options<'json' | 'connect'>): Promise<number> {
+export async function check({ json, connect }: Options<'json' | 'connect'>): Promise<number> {
   const lacking: string[] = []
   const loaded = await loadConfig(lacking).catch((error: unknown) => {
     // A slip may be the cause of an error.

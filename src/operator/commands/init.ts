@@ -22,7 +22,7 @@ const SIDECAR: typeof START = { ...START, HOST: '127.0.0.1' }
 const WIDTH = 110
 
 /** Writes a file with the variables of a gateway, each with its meaning, grouped like the documentation, and on an edge a file of tenants; overwrites nothing. */
-export function init({ sidecar = false }: Options<'sidecar'>): number {
+export function init({ sidecar }: Options<'sidecar'>): number {
   const starts = sidecar ? SIDECAR : EDGE
   const lines = [...configTexts()].flatMap(([title, variables]) => [
     ...['', '', `# ${'='.repeat(WIDTH)}`, `# ${title}`, `# ${'='.repeat(WIDTH)}`],

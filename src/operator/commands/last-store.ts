@@ -34,12 +34,10 @@ type Memory = z.infer<typeof memory>
 
 const KEEP_EVERY_MS = 10_000
 
-type MemoryPlace = Pick<Config, 'STORE_URL' | 'EMERGENCY_LOG_FILE'>
-
 /** Returns the file of the memory; undefined for a gateway that lives without. */
-const fileOf = ({ EMERGENCY_LOG_FILE: log }: MemoryPlace) => log && `${log}.store`
+const fileOf = ({ EMERGENCY_LOG_FILE: log }: Config) => log && `${log}.store`
 
-function readMemory(place: MemoryPlace): Memory | undefined {
+function readMemory(place: Config): Memory | undefined {
   try {
     return memory.safeParse(JSON.parse(textOf(fileOf(place)) ?? '')).data
   } catch {
@@ -47,7 +45,7 @@ function readMemory(place: MemoryPlace): Memory | undefined {
   }
 }
 
-function writeMemory(place: MemoryPlace, known: Memory): void {
+function writeMemory(place: Config, known: Memory): void {
   const file = fileOf(place)
   const text = `${JSON.stringify(known)}\n`
   if (file === undefined || text === textOf(file)) return
@@ -65,13 +63,13 @@ const noMemory = (reason: string) =>
   `EMERGENCY_LOG_FILE cannot be written: ${reason}. The gateway records beside it which store it used last. Name a file in a folder that the gateway can write to, or set it to off to run without both`
 
 /** Returns why the memory cannot be written; undefined if it can, or a gateway needs none. Makes nothing. */
-export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: MemoryPlace): string | undefined {
+export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: Config): string | undefined {
   const reason = log === undefined || engineOf(STORE_URL) === 'memory' ? undefined : unwritableReason(log)
   return reason && noMemory(reason)
 }
 
 /** Makes the folder of the memory; throws `ConfigErrors` where that, or the place of the store, cannot be written. */
-export function openMemory(config: MemoryPlace): void {
+export function openMemory(config: Config): void {
   const mistakes = [mistakeOfStore(config.STORE_URL), mistakeOfMemory(config)].filter((one) => one !== undefined)
   if (mistakes.length > 0) throw new ConfigErrors(mistakes)
   const file = fileOf(config)
@@ -86,7 +84,7 @@ export function openMemory(config: MemoryPlace): void {
  * Reports whether `--new-store` declares the store of this start. It counts for one store: a unit keeps the option, and may name a third one
  * by mistake. After a start without it, it counts again.
  */
-export function declaresStore(config: MemoryPlace, isGiven: boolean): boolean {
+export function declaresStore(config: Config, isGiven: boolean): boolean {
   const last = readMemory(config)
   if (last?.declared === undefined) return isGiven
   if (!isGiven) writeMemory(config, { ...last, declared: undefined })
@@ -126,7 +124,7 @@ function hasRows(path: string, rows: string): boolean {
 const isInDoubt = (path: string) => hasRows(path, `doubts WHERE until = 0 OR until > ${Date.now()}`)
 
 /** Returns why a start would refuse an embedded store, as far as its files show it; undefined for any other. Changes nothing. */
-export function refusalAhead(config: MemoryPlace): string | undefined {
+export function refusalAhead(config: Config): string | undefined {
   const { STORE_URL } = config
   const path = storePlace(STORE_URL)
   if (engineOf(STORE_URL) !== 'file' || isInDoubt(path)) return undefined
@@ -153,7 +151,7 @@ export function refusalAhead(config: MemoryPlace): string | undefined {
  * Refuses an embedded store whose folder is an older one than that of the last time. This is seen before the store is opened, which
  * counts on.
  */
-export function refuseOldFolder(config: MemoryPlace): void {
+export function refuseOldFolder(config: Config): void {
   const last = readMemory(config)
   const { STORE_URL } = config
   if (!last?.stamp || engineOf(STORE_URL) !== 'file' || last.store !== storePlace(STORE_URL)) return
@@ -172,7 +170,7 @@ function refused(why: string, last: Memory | undefined): ConfigErrors {
 }
 
 /** Returns why a gateway must not start on a store; undefined if it may. */
-async function wrongStore(store: Store, config: MemoryPlace, last: Memory | undefined): Promise<string | undefined> {
+async function wrongStore(store: Store, config: Config, last: Memory | undefined): Promise<string | undefined> {
   const from = await store.copiedFrom()
   if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which replaces it`
   if (from !== undefined) return `a copy of ${from} into the store did not finish; run it again`
@@ -207,7 +205,7 @@ async function newestIn(store: Store): Promise<string | undefined> {
  */
 export async function keepStore(
   store: Store,
-  config: MemoryPlace,
+  config: Config,
   isMeant: boolean,
   onUnwritable: (error: unknown) => void,
 ) {

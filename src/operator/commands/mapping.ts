@@ -28,7 +28,7 @@ const STANDARD_INPUT = 0
 export async function translate(
   name: string,
   file: string | undefined,
-  { json = false, as }: JsonOption & { readonly as?: Language },
+  { json, as }: JsonOption & { readonly as?: Language },
 ): Promise<number> {
   const config = readConfig(withoutService())
   const catalog = await mappingsOf(config)
@@ -115,7 +115,7 @@ function remarksOf({ loss, assumed, warning }: Field): string {
 /** Runs the cases of a folder against the mappings in it. */
 export async function test(
   directory = process.env['MAPPINGS_DIR']?.trim() || 'mappings',
-  { json = false }: JsonOption,
+  { json }: JsonOption,
 ): Promise<number> {
   const { LOOKUPS_FILE } = readConfig(withoutService())
   const catalog = await loadMappings(directory, LOOKUPS_FILE)

@@ -10,7 +10,7 @@ import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type Options, print, printJson } from './output.ts'
 
 /** Reports from the store who still uses version 1; the gateway may run or not. */
-export function report({ tenant, json = false }: Options<'json', 'tenant'>): Promise<number> {
+export function report({ tenant, json }: Options<'json', 'tenant'>): Promise<number> {
   return withExistingStore(async (store) => {
     const config = storeConfig()
     const { TENANTS_FILE: file, V2_CLIENT_ID: id } = config

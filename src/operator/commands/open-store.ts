@@ -32,11 +32,11 @@ type StoreWork = (store: Store, storeUrl: string) => Promise<number>
 
 /** Runs a command on an existing store. A missing store is an error: a new empty one would hide a wrong path. */
 export async function withExistingStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = storeConfig()
-  if (engineOf(STORE_URL) === 'file') existing(pathOf(STORE_URL))
-  if (engineOf(STORE_URL) === 'postgres') {
+  const url = storeUrl()
+  if (engineOf(url) === 'file') existing(pathOf(url))
+  if (engineOf(url) === 'postgres') {
     const { mayHaveStore } = await import('../../outside/store/postgres/postgres.ts')
-    if (!(await mayHaveStore(STORE_URL))) throw noStoreOnServer()
+    if (!(await mayHaveStore(url))) throw noStoreOnServer()
   }
   return withStore(work)
 }
@@ -46,17 +46,16 @@ export const noStoreOnServer = () =>
 
 /** Opens the configured store for one command, and creates it if it is missing. */
 export async function withStore(work: StoreWork): Promise<number> {
-  const { STORE_URL } = storeConfig()
-  refuseMemory(STORE_URL)
+  const url = storeUrl()
   let reason = ''
-  const store = await openConfiguredStore(await loadEngine(STORE_URL), {
+  const store = await openConfiguredStore(await loadEngine(url), {
     onState: ({ error }) => {
       reason = error?.message ?? ''
     },
   })
   try {
     if (!store.ready()) throw new CommandFailed(`the store does not answer; check STORE_URL: ${reason}`)
-    return await work(store, STORE_URL)
+    return await work(store, url)
   } finally {
     await store.close()
   }
@@ -64,10 +63,9 @@ export async function withStore(work: StoreWork): Promise<number> {
 
 /** Returns the path of the embedded store; fails with the advice where the store is on PostgreSQL. */
 export function embeddedStorePath(onPostgres: string): string {
-  const { STORE_URL } = storeConfig()
-  refuseMemory(STORE_URL)
-  if (engineOf(STORE_URL) === 'postgres') throw new CommandFailed(onPostgres)
-  return resolve(pathOf(STORE_URL))
+  const url = storeUrl()
+  if (engineOf(url) === 'postgres') throw new CommandFailed(onPostgres)
+  return resolve(pathOf(url))
 }
 
 /** Returns the path of a store that is there. */
@@ -118,8 +116,10 @@ export function obstacleAt(path: string): string | undefined {
   }
 }
 
-function refuseMemory(storeUrl: string): void {
-  if (engineOf(storeUrl) !== 'memory') return
+/** Returns the address of the configured store, which has to be one that a command can read. */
+function storeUrl(): string {
+  const { STORE_URL } = storeConfig()
+  if (engineOf(STORE_URL) !== 'memory') return STORE_URL
   throw new CommandFailed('STORE_URL is memory:, which only the gateway itself can read')
 }
 

@@ -20,6 +20,7 @@ export function printError(...lines: readonly string[]): void {
 
 /** Prints a value as JSON on standard output: on one line, or indented for people. */
 export function printJson(value: unknown, indent?: number): void {
+  clearStatus()
   process.stdout.write(`${printableJson(value, indent)}\n`)
 }
 
@@ -31,7 +32,7 @@ export type Options<Flag extends string, Text extends string = never> = {
 export type JsonOption = Options<'json'>
 
 /** Prints a result: as JSON if that is asked for, else as lines. */
-export function printResult({ json = false }: JsonOption, value: object, ...lines: readonly string[]): number {
+export function printResult({ json }: JsonOption, value: object, ...lines: readonly string[]): number {
   if (json) printJson(value)
   else print(...lines)
   return 0
@@ -40,7 +41,7 @@ export function printResult({ json = false }: JsonOption, value: object, ...line
 /** Prints pages of things, each on a line: as JSON, or as cells below the names of the columns; returns how many there are. */
 export async function printPages<Thing, Column extends string, View extends Readonly<Record<Column, string | number>>>(
   pages: AsyncIterable<readonly Thing[]>,
-  { json = false }: JsonOption,
+  { json }: JsonOption,
   viewOf: (thing: Thing) => View | Promise<View>,
   columns: readonly Column[],
   moreCells: (view: View) => readonly string[] = () => [],
@@ -65,14 +66,14 @@ const PLAIN_COLUMNS = 80
 let hasStatus = false
 
 /** Shows a line on the terminal of standard error that the next output replaces; elsewhere it shows nothing. */
-export function showStatus(line: string): void {
+function showStatus(line: string): void {
   if (!process.stderr.isTTY) return
   process.stderr.write(ERASE_LINE + escapeControls(line).slice(0, (process.stderr.columns || PLAIN_COLUMNS) - 1))
   hasStatus = true
 }
 
 /** Removes the line of `showStatus`. */
-function clearStatus(): void {
+export function clearStatus(): void {
   if (hasStatus) process.stderr.write(ERASE_LINE)
   hasStatus = false
 }
@@ -88,28 +89,24 @@ const REDRAWN_EVERY_MS = 100
 const FIRST_LINE_AFTER_MS = 5_000
 
 /**
- * Reports progress: on a terminal as one line that changes, elsewhere as lines at doubling intervals.
- * `things` are what is counted.
+ * Returns the function that reports progress: on a terminal as one line that changes until the next output, elsewhere as lines at
+ * doubling intervals. It takes how many `things` there are so far, and the share of the work that they are, where it is known.
  */
 export function createProgress(verb: string, things = 'rows') {
   const startedAt = performance.now()
   let nextMs = process.stderr.isTTY ? REDRAWN_EVERY_MS : FIRST_LINE_AFTER_MS
-  return {
-    /** Takes the rows so far, and the share of the work that they are, where it is known. */
-    update(rows: number, share?: number) {
-      const elapsedMs = performance.now() - startedAt
-      if (elapsedMs < nextMs) return
-      const perSecond = Math.round((rows * 1000) / elapsedMs)
-      const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
-      const line = `${grouped(rows)} ${things} ${verb}${percent}, ${grouped(perSecond)} per second`
-      if (process.stderr.isTTY) {
-        nextMs = elapsedMs + REDRAWN_EVERY_MS
-        showStatus(line)
-      } else {
-        nextMs *= 2
-        printError(line)
-      }
-    },
-    end: clearStatus,
+  return (count: number, share?: number) => {
+    const elapsedMs = performance.now() - startedAt
+    if (elapsedMs < nextMs) return
+    const perSecond = Math.round((count * 1000) / elapsedMs)
+    const percent = share === undefined ? '' : ` (${Math.floor(100 * share)} %)`
+    const line = `${grouped(count)} ${things} ${verb}${percent}, ${grouped(perSecond)} per second`
+    if (process.stderr.isTTY) {
+      nextMs = elapsedMs + REDRAWN_EVERY_MS
+      showStatus(line)
+    } else {
+      nextMs *= 2
+      printError(line)
+    }
   }
 }

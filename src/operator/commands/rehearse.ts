@@ -78,11 +78,10 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
         if (learned && !learned.write(learn(call))) await once(learned, 'drain')
         await against?.ask(call, place, rehearsal)
       }
-      progress.update(rehearsal.tally.lines, shareRead())
+      progress(rehearsal.tally.lines, shareRead())
       // Signals have their turn.
       await new Promise(setImmediate)
     }
-    progress.end()
     if (learned) await finished(learned.end())
     const stopped = signals.exitCode()
     if (options.keep !== undefined && stopped !== undefined) return stopped
@@ -99,7 +98,6 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
   } finally {
     signals.forget()
-    progress.end()
     await against?.close()
   }
 }

@@ -37,24 +37,21 @@ import {
 import { createProgress, type JsonOption, type Options, print, printError, printResult } from './output.ts'
 
 /** Copies the store into a file, while gateways go on. */
-export async function backup(file: string, { force = false }: Options<'force'>): Promise<number> {
+export async function backup(file: string, { force }: Options<'force'>): Promise<number> {
   const path = existing(
     embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
   )
   const target = resolve(file)
   refuseStore(target, file)
   if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
-  const progress = createProgress('copied', 'pages')
   try {
-    const { at, version, bytes } = await backupStore(path, target, { onProgress: progress.update })
+    const { at, version, bytes } = await backupStore(path, target, { onProgress: createProgress('copied', 'pages') })
     print(
       `${file} has the store as it was at ${isoTime(at)}: ${grouped(bytes)} bytes, version ${version} of the schema.`,
     )
     return 0
   } catch (error) {
     throw unusableFile(error, path)
-  } finally {
-    progress.end()
   }
 }
 
@@ -78,19 +75,20 @@ export async function restore(
   const source = resolve(file)
   if (!existsSync(source)) throw new CommandFailed(`there is no file ${file}`)
   if (isSameFile(path, source)) throw new CommandFailed(`${file} is the store itself; name a backup`)
-  const progress = createProgress('copied', 'pages')
   try {
     const backupAt = backupTime(source)
     const doubt = options.complete ? undefined : doubtAfter(file, backupAt, since, until)
-    const kept = await restoreStore(path, source, { doubt, isUnreadableReplaced: force, onProgress: progress.update })
+    const kept = await restoreStore(path, source, {
+      doubt,
+      isUnreadableReplaced: force,
+      onProgress: createProgress('copied', 'pages'),
+    })
     print(`${path} is restored from ${file}.`)
     if (kept !== undefined) print(`The store that was there is ${kept}.`)
     if (doubt) print(...doubtLines(doubt))
     return 0
   } catch (error) {
     throw restoreFailure(error, file)
-  } finally {
-    progress.end()
   }
 }
 
@@ -183,11 +181,9 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
     if (lacking !== undefined) throw new CommandFailed(lacking)
     if (storePlace(url) === storePlace(storeUrl)) throw new UsageError('--to names the store itself')
     const target = await openOther(url)
-    const progress = createProgress('copied')
     try {
       if (!target.ready()) throw new CommandFailed('the other store does not answer; check --to')
-      const counts = await copyStore(store, target, storePlace(storeUrl), storePlace(url), progress.update)
-      progress.end()
+      const counts = await copyStore(store, target, storePlace(storeUrl), storePlace(url), createProgress('copied'))
       print(
         ...[...counts].map(([table, rows]) => countLine(rows, table)),
         `The other store has the same rows. Start the gateways with it as STORE_URL.`,
@@ -354,9 +350,8 @@ export async function prune({ dryRun = false, json = false }: Options<'json' | '
       const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
       const pruned = await pruneTable(store, table, options)
       tables.push({ table, pruned })
-      progress.update(total(tables, 'pruned'))
+      progress(total(tables, 'pruned'))
     }
-    progress.end()
     return printResult(
       { json },
       { days, dryRun, tables },

@@ -59,7 +59,7 @@ export async function add(
 }
 
 /** Gives a tenant a new secret beside the old ones, or in their place. */
-export async function rotate(name: string, { file, only = false }: Options<'only', 'file'>): Promise<number> {
+export async function rotate(name: string, { file, only }: Options<'only', 'file'>): Promise<number> {
   const secret = makeSecret()
   const secret_hash = await hashSecret(secret)
   let id = name
@@ -203,7 +203,7 @@ export async function check(file: string | undefined): Promise<number> {
 }
 
 /** Lists the tenants of a file. */
-export async function list(file: string | undefined, { json = false }: JsonOption): Promise<number> {
+export async function list(file: string | undefined, { json }: JsonOption): Promise<number> {
   const found = await tenantsIn(file)
   if (json) for (const tenant of found) printJson(publicView(tenant))
   else print(...found.map(lineOf))

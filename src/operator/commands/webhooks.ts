@@ -72,7 +72,7 @@ function eventView(stored: StoredEvent) {
 const COLUMNS = ['id', 'state', 'received', 'tenant', 'shipment', 'event', 'failures', 'outcome'] as const
 
 /** Shows an event with what was received and delivered. */
-export function show(id: string, { json = false }: JsonOption): Promise<number> {
+export function show(id: string, { json }: JsonOption): Promise<number> {
   return withExistingStore(async (store) => {
     const event = await eventAt(store, id)
     printJson({ ...eventView(event), payload: event.payload, body: event.body?.text }, json ? undefined : 2)
@@ -95,9 +95,8 @@ export function replay(id: string | undefined, range: RangeOptions): Promise<num
     let replayed = 0
     for (let from = 0; from < ids.length; from += PAGE) {
       replayed += await store.replayEvents(ids.slice(from, from + PAGE))
-      progress.update(replayed, from / ids.length)
+      progress(replayed, from / ids.length)
     }
-    progress.end()
     return printResult(
       range,
       { replayed },

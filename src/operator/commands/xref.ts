@@ -66,7 +66,7 @@ type ImportOptions = Options<'json' | 'replace' | 'restart', 'tenant'> & { reado
 /** Imports numbers. An import that was interrupted goes on after its last row. */
 export const importNumbers = (file: string, options: ImportOptions) =>
   withStore(async (store, storeUrl) => {
-    const { tenant, format = formatOf(file), replace = false, restart = false, json = false } = options
+    const { tenant, format = formatOf(file), replace = false, restart } = options
     const isRegular = file !== '-' && statSync(file).isFile()
     // Input from a pipe cannot be resumed.
     const checkpoint = isRegular ? checkpointOf(file, [storeUrl, tenant, format, replace]) : undefined
@@ -88,19 +88,15 @@ export const importNumbers = (file: string, options: ImportOptions) =>
         for (const { line, error } of badRows) printError(`line ${line} ${error}`)
         counts = done.counts
         checkpoint?.write(done)
-        progress.update(
-          counts.rows - from.counts.rows,
-          size && 'bytesRead' in input ? input.bytesRead / size : undefined,
-        )
+        progress(counts.rows - from.counts.rows, size && 'bytesRead' in input ? input.bytesRead / size : undefined)
       }
     } catch (error) {
       throw namingFile(error, file === '-' ? 'standard input' : file)
     }
-    progress.end()
     checkpoint?.remove()
     const left = counts.conflicts > 0 ? ' left as they were (--replace overwrites)' : ''
     const summary = `${plural(counts.rows, 'row')}: ${grouped(counts.written)} written, ${grouped(counts.same)} already there, ${plural(counts.conflicts, 'conflict')}${left}, ${plural(counts.badRows, 'bad row')}.`
-    printResult({ json }, counts, summary)
+    printResult(options, counts, summary)
     return counts.conflicts + counts.badRows > 0 ? EXIT_FAILED : 0
   })
 
@@ -112,7 +108,7 @@ type ExportOptions = Options<'resume' | 'force', 'tenant'> & { readonly format?:
 /** Exports numbers in the form of an import. */
 export async function exportNumbers(to: string | undefined, options: ExportOptions): Promise<number> {
   const file = to === '-' ? undefined : to
-  const { tenant, format = formatOf(file), resume = false, force = false } = options
+  const { tenant, format = formatOf(file), resume, force } = options
   if (resume && file === undefined) throw new UsageError('--resume needs a FILE')
   if (file !== undefined && !resume && !force && existsSync(file) && statSync(file).isFile()) {
     throw new CommandFailed(`${file} exists; --force overwrites it, --resume continues after its last row`)
@@ -128,12 +124,11 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
       for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
         yield printableLines(page.map((one) => lineOf(one, format)).join(''))
         rows += page.length
-        progress.update(rows)
+        progress(rows)
       }
     }
     const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
     await pipeline(Readable.from(lines()), output, { end: file !== undefined })
-    progress.end()
     printError(`${plural(rows, 'number')} exported.`)
     return 0
   })
