@@ -75,9 +75,9 @@ export function existing(path: string): string {
 }
 
 /** Refuses a file to write that is the store itself. */
-export function refuseStore(path: string, file = path): void {
+export function refuseStore(file: string): void {
   const { STORE_URL } = storeConfig()
-  if (engineOf(STORE_URL) === 'file' && isSameFile(pathOf(STORE_URL), path))
+  if (engineOf(STORE_URL) === 'file' && isSameFile(pathOf(STORE_URL), file))
     throw new CommandFailed(`${file} is the store itself; name another file`)
 }
 

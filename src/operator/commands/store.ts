@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { engineOf } from '../../language/config/store-address.ts'
-import { type CopiedTable, MOVED, pages } from '../../outside/store/copy.ts'
+import { type CopiedRow, type CopiedTable, MOVED, pages } from '../../outside/store/copy.ts'
 import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
 import { loadEngine } from '../../outside/store/open.ts'
 import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
@@ -42,7 +42,7 @@ export async function backup(file: string, { force }: Options<'force'>): Promise
     embeddedStorePath('the store is on PostgreSQL: use pg_dump --schema=transload, or the backups of the server'),
   )
   const target = resolve(file)
-  refuseStore(target, file)
+  refuseStore(file)
   if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
   try {
     const { at, version, bytes } = await backupStore(path, target, { onProgress: createProgress('copied', 'pages') })
@@ -254,15 +254,10 @@ export async function copyStore(
   return counts
 }
 
-async function copyRows(
-  from: Store,
-  to: Store,
-  tables: Awaited<ReturnType<Store['copiedTables']>>,
-  onProgress: (rows: number) => void,
-) {
+async function copyRows(from: Store, to: Store, tables: readonly CopiedTable[], onProgress: (rows: number) => void) {
   let rows = 0
   for (const table of tables) {
-    for await (const page of pages((last: Row | undefined) => from.rowsAfter(table, last))) {
+    for await (const page of pages((last: CopiedRow | undefined) => from.rowsAfter(table, last))) {
       await to.addRows(table, page)
       rows += page.length
       onProgress(rows)
@@ -281,13 +276,10 @@ async function copyRows(
   return counts
 }
 
-/** The values of a row. */
-type Row = Awaited<ReturnType<Store['rowsAfter']>>[number]
-
 async function sumOf(store: Store, table: CopiedTable) {
   const hash = createHash('sha256')
   let count = 0
-  for await (const page of pages((last: Row | undefined) => store.rowsAfter(table, last))) {
+  for await (const page of pages((last: CopiedRow | undefined) => store.rowsAfter(table, last))) {
     hash.update(JSON.stringify(page))
     count += page.length
   }

@@ -5,10 +5,8 @@ import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { shortSummary } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
 
-type Mode = GatewayRooms['callers']['mode']
-
 /** Says which credential new code uses at the service: what a caller has may be good at the gateway only. */
-export function credentialAdvice(mode: Mode, contact: string | undefined): Html {
+export function credentialAdvice(mode: GatewayRooms['callers']['mode'], contact: string | undefined): Html {
   const ask = contact === undefined ? 'the operator of this gateway' : contact
   switch (mode) {
     case 'client':

@@ -1,3 +1,4 @@
+import type { DryRun } from '../../calls/dry-run.ts'
 import {
   type Change,
   changesOf,
@@ -15,16 +16,7 @@ import { OBEYED } from '../../language/text/service-text.ts'
  */
 
 /** A version-2 request, as a dry run shows it. */
-interface ShownRequest {
-  readonly method: string
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: unknown
-  /** The read whose result the body is merged into. */
-  readonly over?: string
-  /** Places that change only where they are absent or the same as another place. */
-  readonly ifSame?: Readonly<Record<string, string>>
-}
+type ShownRequest = DryRun['request']
 
 export const languages = {
   curl: 'curl',

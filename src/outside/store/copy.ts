@@ -5,7 +5,7 @@ import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
 /** A value in a table that is copied. */
 type Value = string | number | null
 /** The values of a row, in the order of its columns. */
-type CopiedRow = readonly Value[]
+export type CopiedRow = readonly Value[]
 
 /** Reads whole rows, for a copy from one store to another. */
 export interface CopyReads {
