@@ -205,14 +205,15 @@ function planLines(wanted: readonly Assumption[], allowed: AllowedEffects, servi
     ...[...Map.groupBy(wanted, ({ area }) => area)].flatMap(([title, own]) => [
       '',
       title,
-      ...own.flatMap((assumption) => plannedLines(assumption, allowed)),
+      ...own.flatMap((assumption) => {
+        const { id, how, effect, requests } = assumption
+        const reason = forbidden(assumption, allowed)
+        const what = reason === undefined ? effect : `not tried: ${reason}`
+        return [
+          `  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`,
+          `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`,
+        ]
+      }),
     ]),
   ]
-}
-
-function plannedLines(assumption: Assumption, allowed: AllowedEffects): readonly string[] {
-  const { id, how, effect, requests } = assumption
-  const reason = forbidden(assumption, allowed)
-  const what = reason === undefined ? effect : `not tried: ${reason}`
-  return [`  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`, `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`]
 }

@@ -35,7 +35,8 @@ export async function check({ json, connect }: Options<'json' | 'connect'>): Pro
   })
   const { config, catalog, tenants = [] } = loaded
   const secrets = tenants.flatMap(secretsOf)
-  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID } = config
+  const { HOST, PORT, ADMIN_HOST, ADMIN_PORT, V2_BASE_URL, V2_TOKEN, RECORD_FILE, WEBHOOK_SECRET, WEBHOOK_CLIENT_ID } =
+    config
   const now = Date.now()
   const mode = modeOf(config)
   const ends = deprecationsOf(loaded)
@@ -49,13 +50,16 @@ export async function check({ json, connect }: Options<'json' | 'connect'>): Pro
   const mistakes = [store.mistake, mistakeOfMemory(config)].filter((mistake) => mistake !== undefined)
   const service = connect ? await connected(config) : undefined
   const refusal = store.mistake === undefined ? refusalAhead(config) : undefined
+  // The gateway runs without recording.
+  const unwritable = RECORD_FILE && unwritableReason(RECORD_FILE)
   const warnings = [
     ...lacking,
-    ...[oldTlsWarning(config), recordingWarning(config)].filter((warning) => warning !== undefined),
-    ...(refusal === undefined ? [] : [`"transload serve" refuses this store: ${refusal}`]),
+    oldTlsWarning(config),
+    unwritable && `RECORD_FILE names ${RECORD_FILE}, which cannot be written: ${unwritable}`,
+    refusal && `"transload serve" refuses this store: ${refusal}`,
     ...slipsIn(process.env, new Set(secrets.flatMap(({ ref }) => (ref && 'env' in ref ? [ref.env] : [])))),
     ...(await endWarnings(ends, store.hasCounts, now)),
-  ]
+  ].filter((warning) => warning !== undefined)
   const counts = { actions: catalog.actions.size, paths: catalog.endpoints.size, tenants: tenants.length }
   if (json) {
     const coming = brownouts.map((one) => ({ ...one, start: isoTime(one.start), end: isoTime(one.end) }))
@@ -122,12 +126,6 @@ async function storeState({ STORE_URL }: Config) {
   } catch (error) {
     return { text: `cannot be used: ${messageOf(error)}`, mistake: unusableStore(error) }
   }
-}
-
-/** Returns the warning about a file of recorded calls that cannot be written; the gateway runs without it. */
-function recordingWarning({ RECORD_FILE: path }: Config): string | undefined {
-  const reason = path === undefined ? undefined : unwritableReason(path)
-  return reason === undefined ? undefined : `RECORD_FILE names ${path}, which cannot be written: ${reason}`
 }
 
 /**
