@@ -76,7 +76,12 @@ function cardOf(
   trail: readonly AuditEntry[],
   now: number,
 ): readonly string[] {
-  const history = aligned(trail.map(({ at, instance, ...entry }) => [secondOf(at), sentenceOf(entry), `(${instance})`]))
+  const history = aligned(
+    trail.map(({ at, instance, ...entry }) => {
+      const second = isoTime(at).slice(0, 'yyyy-mm-ddThh:mm:ss'.length)
+      return [`${second}Z`, sentenceOf(entry), `(${instance})`]
+    }),
+  )
   if (!claim) {
     const state = STATES[trail.at(-1)?.to ?? 'freed'].toLowerCase()
     return [`${handle} · ${state} · booked again later`, '', ...history]
@@ -108,9 +113,6 @@ function cardOf(
     ...(state === 'unknown' ? choices : []),
   ]
 }
-
-/** Writes a time to the second. */
-const secondOf = (at: number): string => `${isoTime(at).slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`
 
 type SettleOptions = Options<'notBooked' | 'unchecked' | 'yes', 'shipmentId' | 'number'>
 

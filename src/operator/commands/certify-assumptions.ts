@@ -67,7 +67,8 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     const changes = before && changesSince(before, results)
     const run = { service, at: isoTime(Date.now()), results }
     if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
-    print('', summaryLine(results), ...cleanedUpLines(cleanedUp))
+    const counts = verdicts.map((verdict) => `${results.filter((one) => one.verdict === verdict).length} ${verdict}`)
+    print('', `${results.length} assumptions: ${counts.join(', ')}.`, ...cleanedUpLines(cleanedUp))
     if (before && changes) print('', ...changeLines(before, changes))
     const stopped = signals.exitCode()
     if (stopped !== undefined) return stopped
@@ -163,14 +164,6 @@ const INDENT = ' '.repeat(VERDICT_CHARACTERS + ID_CHARACTERS + 6)
 function resultLines({ id, sentence, otherwise }: Assumption, { verdict, seen }: Result): readonly string[] {
   const line = `  ${verdict.padEnd(VERDICT_CHARACTERS)}  ${id.padEnd(ID_CHARACTERS)}  ${sentence}${seen && ` (${seen})`}`
   return verdict === 'contradicted' ? [line, `${INDENT}→ ${otherwise}`] : [line]
-}
-
-/** Counts the results by verdict. */
-function summaryLine(results: readonly Result[]): string {
-  const counts = verdicts.map(
-    (verdict) => `${results.filter((result) => result.verdict === verdict).length} ${verdict}`,
-  )
-  return `${results.length} assumptions: ${counts.join(', ')}.`
 }
 
 /** Says what a clean-up did. */

@@ -191,7 +191,8 @@ function createDemoLog({ requests }: Sandbox, shownNow: () => string | undefined
 function printCall(call: Readonly<Record<string, unknown>>, sent: SentRequests): void {
   const { method, path, action, status, ms, error } = call
   const words = [status, method, path, action, `${ms} ms`, error].filter((word) => word !== undefined)
-  printColored(colorOf(Number(status)), words.join('  '))
+  const color = Number(status) < FIRST_REFUSAL ? 'green' : Number(status) < FIRST_FAILURE ? 'yellow' : 'red'
+  printColored(color, words.join('  '))
   for (const request of sent) {
     const body = request.body.length > SHOWN_CHARACTERS ? `${request.body.slice(0, SHOWN_CHARACTERS)}…` : request.body
     printColored('dim', `     → ${request.method} ${request.path} ${body}`.trimEnd())
@@ -201,11 +202,6 @@ function printCall(call: Readonly<Record<string, unknown>>, sent: SentRequests):
 /** Prints a line in color, where standard output shows colors. */
 function printColored(color: 'green' | 'yellow' | 'red' | 'dim', line: string): void {
   process.stdout.write(`${styleText(color, escapeControls(line), { stream: process.stdout })}\n`)
-}
-
-function colorOf(status: number): 'green' | 'yellow' | 'red' {
-  if (status < FIRST_REFUSAL) return 'green'
-  return status < FIRST_FAILURE ? 'yellow' : 'red'
 }
 
 /** Takes the requests of one call out of those that the service received. */

@@ -11,19 +11,17 @@ const START: Readonly<Record<string, string>> = {
   STORE_URL: './data/transload.db',
   EMERGENCY_LOG_FILE: './data/emergency.ndjson',
 }
-const EDGE: typeof START = {
-  ...START,
+const EDGE_START: typeof START = {
   TENANTS_FILE: './tenants.json',
   TRUST_PROXY: '127.0.0.1/32',
   SUPPORT_CONTACT: 'support@example.com',
 }
-const SIDECAR: typeof START = { ...START, HOST: '127.0.0.1' }
 
 const WIDTH = 110
 
 /** Writes a file with the variables of a gateway, each with its meaning, grouped like the documentation, and on an edge a file of tenants; overwrites nothing. */
 export function init({ sidecar }: Options<'sidecar'>): number {
-  const starts = sidecar ? SIDECAR : EDGE
+  const starts = { ...START, ...(sidecar ? { HOST: '127.0.0.1' } : EDGE_START) }
   const lines = [...configTexts()].flatMap(([title, variables]) => [
     ...['', '', `# ${'='.repeat(WIDTH)}`, `# ${title}`, `# ${'='.repeat(WIDTH)}`],
     ...variables.flatMap(({ name, text, value }) => {

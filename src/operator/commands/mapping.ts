@@ -49,7 +49,9 @@ export async function translate(
   try {
     ;({ run } = explainCall(readBody(readFileSync(isGiven ? file : STANDARD_INPUT), undefined), endpoint, rooms, named))
   } catch (error) {
-    throw unreadable(error, isGiven ? file : undefined)
+    throw error instanceof GatewayError
+      ? new CommandFailed(error.message)
+      : namingFile(error, isGiven ? file : 'standard input')
   }
   if (as && run.ok) print(...snippet(as, run.request).trimEnd().split('\n'))
   else if (json) printJson(run, 2)
@@ -63,12 +65,6 @@ function unknownName(name: string, { actions, endpoints }: Catalog, { LEGACY_BAS
     : ['action', [...actions.keys()]]
   return new UsageError(`unknown ${kind} ${name}${suggestion(name, names) || `; the ${kind}s are ${names.join(', ')}`}`)
 }
-
-/** Returns the error of a request that cannot be read or explained, as a failure of the command. */
-const unreadable = (error: unknown, file = 'standard input'): unknown =>
-  error instanceof GatewayError ? new CommandFailed(error.message) : namingFile(error, file)
-
-type Field = DryRun['fields'][number]
 
 /** Writes an explanation, what needs attention first. */
 function explanationOf(run: DryRun): readonly string[] {
@@ -107,7 +103,7 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
 }
 
-function remarksOf({ loss, assumed, warning }: Field): string {
+function remarksOf({ loss, assumed, warning }: DryRun['fields'][number]): string {
   const remarks = Object.entries({ lost: loss, assumed, warning })
   return remarks.map(([kind, remark]) => (remark ? `  (${kind}: ${remark})` : '')).join('')
 }

@@ -4,7 +4,7 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import type { Plan } from '../../calls/plan.ts'
-import { type CaseOutcome, caseOf } from '../../labs/rehearse/case.ts'
+import { caseOf } from '../../labs/rehearse/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../../labs/rehearse/compare.ts'
 import { NotARecording, type Reading, readLines, readRecord } from '../../labs/rehearse/recording.ts'
 import {
@@ -133,7 +133,10 @@ function keep(
     const made = typeof call === 'string' ? undefined : caseOf(call, name, mask, config, catalog)
     if (!made) throw new CommandFailed(`${name} is not a version-1 call`)
     // A booking may take its customer from a quote in an earlier line.
-    const fromQuote = rehearsed?.plan.subject.quote ? onlyWithoutQuote(made, rehearsed.plan) : []
+    const { subject, problems: real = [] }: Partial<Plan> = rehearsed?.plan ?? {}
+    const isOnlyWithoutQuote = (one: Problem) =>
+      !real.some(({ field, code }) => field === one.field && code === one.code)
+    const fromQuote = subject?.quote ? (made.problems ?? []).filter(isOnlyWithoutQuote) : []
     if (fromQuote.length > 0) {
       const fields = fromQuote.map(({ field }) => field).join(' and ')
       printError(
@@ -148,10 +151,6 @@ function keep(
     throw new CommandFailed(`${name} cannot be kept: ${error.message}`)
   }
 }
-
-/** Returns the problems that a case has only because it has no quote. */
-const onlyWithoutQuote = ({ problems = [] }: CaseOutcome, { problems: real }: Plan): readonly Problem[] =>
-  problems.filter((one) => !real.some(({ field, code }) => field === one.field && code === one.code))
 
 /** Returns the files to read; none of them is written. */
 function filesOf(operands: readonly string[], { html, lookups, learn }: RehearseOptions): readonly string[] {
