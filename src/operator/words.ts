@@ -1,5 +1,5 @@
 import { type ErrorCode, errorTable } from '../language/errors.ts'
-import { DAY_MS } from '../outside/store/scoreboard.ts'
+import { DAY_MS, OTHER_NAMES } from '../outside/store/scoreboard.ts'
 import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 
 /* Words of pages, commands and reports. */
@@ -12,6 +12,9 @@ export const ending = (count: number): string => (count === 1 ? '' : 's')
 
 /** Writes a number with a noun, whose plural has an `s`. */
 export const plural = (value: number, noun: string): string => `${grouped(value)} ${noun}${ending(value)}`
+
+/** Names a tenant; those whose calls had no name are one. */
+export const tenantName = (tenant: string): string => (tenant === OTHER_NAMES ? 'callers without a name' : tenant)
 
 /** Names the first of some things. */
 export const firstNames = (names: readonly string[], most: number): string =>

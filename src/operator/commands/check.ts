@@ -14,7 +14,7 @@ import { openUpstream } from '../../outside/service/upstream.ts'
 import { messageOf } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { recentOverview } from '../reports/report.ts'
-import { aligned, firstNames, isoTime } from '../words.ts'
+import { aligned, firstNames, isoTime, tenantName } from '../words.ts'
 import { attempt, ownAccounts } from './accounts.ts'
 import { EXIT_FAILED } from './failures.ts'
 import { mistakeOfMemory, refusalAhead } from './last-store.ts'
@@ -193,7 +193,7 @@ async function endWarnings(ends: ReturnType<typeof deprecationsOf>, hasCounts: b
     return 0
   })
   if (recent.length === 0) return dates
-  const names = recent.sort().map((tenant) => tenant || 'callers without a name')
+  const names = recent.sort().map(tenantName)
   return [
     ...dates,
     `RETIRED_FROM cuts off ${recent.length} of the callers of the last 28 days: ${firstNames(names, MOST_LISTED)}`,

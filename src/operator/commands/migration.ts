@@ -1,10 +1,9 @@
 import { readTenantNames } from '../../language/config/tenants-file.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
-import { NO_NAME } from '../../state/uses/counts.ts'
 import { DAYS_SHOWN, type MigrationReport, readReport, type TenantReport } from '../reports/report.ts'
 import { percent, type Verdict, verdictStates } from '../reports/verdict.ts'
 import { problemsOf } from '../reports/work.ts'
-import { plural, total } from '../words.ts'
+import { plural, tenantName, total } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type Options, print, printJson } from './output.ts'
@@ -42,7 +41,7 @@ export function markdownOf(report: MigrationReport): readonly string[] {
     ...table(
       ['Tenant', 'Verdict', 'Last version-1 call', `Version 1, ${DAYS_SHOWN} days`, 'Version 2', 'Blocking'],
       tenants.map(({ tenant, verdict: own, lastVersion1 = 'none', use, ...rest }) => [
-        nameOf(tenant),
+        tenantName(tenant),
         verdictStates[own.state],
         lastVersion1,
         total(use, 'version1'),
@@ -58,7 +57,7 @@ function tenantLines(report: TenantReport): readonly string[] {
   const { tenant, verdict, weeklyShares, work, actions, errors, unknownFields, agents, networks } = report
   const shares = weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
   return [
-    `## ${text(nameOf(tenant))}`,
+    `## ${text(tenantName(tenant))}`,
     '',
     ...verdictLines(verdict),
     `Share of version 2 in each of the last four weeks: ${shares}.`,
@@ -104,7 +103,6 @@ function tenantLines(report: TenantReport): readonly string[] {
 }
 
 const OTHERS = 'all others'
-const nameOf = (tenant: string) => (tenant === NO_NAME ? 'callers without a name' : tenant)
 
 const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => [
   `**${verdictStates[state]}**${since === undefined ? '' : ` since ${since}`}`,

@@ -6,11 +6,10 @@ import { version1 } from '../../calls/read-request.ts'
 import { deprecationFor, type OwnCaller } from '../../edge/callers/caller.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
-import { NO_NAME } from '../../state/uses/counts.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
 import type { TenantReport } from '../reports/report.ts'
 import { todoFor, type WorkItem } from '../reports/work.ts'
-import { plural, shortSummary } from '../words.ts'
+import { plural, shortSummary, tenantName } from '../words.ts'
 import { credentialAdvice } from './guide.ts'
 import { codeOf, type Html, joined, named, table } from './layout.ts'
 import { programsOf } from './snippets.ts'
@@ -29,7 +28,6 @@ export async function fixItKit(report: TenantReport, rooms: GatewayRooms, own: O
   const { account: address = rooms.address, profile } = own ?? {}
   const { sunset, retiredFrom } = profile?.deprecation ?? deprecationFor(config)
   const lastDay = retiredFrom ?? sunset
-  const name = tenant === NO_NAME ? 'callers without a name' : tenant
   const used = actions.flatMap(({ action, calls }) => {
     const compiled = catalog.actions.get(action)
     return compiled ? [{ compiled, calls }] : []
@@ -44,7 +42,7 @@ export async function fixItKit(report: TenantReport, rooms: GatewayRooms, own: O
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Moving to version 2</title><style>${raw(STYLE)}</style></head>
 <body>
-<h1>Moving ${named(name)} to version 2</h1>
+<h1>Moving ${named(tenantName(tenant))} to version 2</h1>
 <p>Dear developers,</p>
 <p>Your integration calls version 1 of the vehicle-transport service. For now, a gateway translates its calls.${end} Below is each kind
 of call that it made in the last 90 days, as a program that calls version 2, with the fields that it sends and example values. Pick
