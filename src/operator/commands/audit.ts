@@ -260,7 +260,7 @@ async function copyBookings(store: Store, tenant: string | undefined, audited: D
     copied += 1
   }
   const name = audited.prepare('INSERT INTO names VALUES (?, ?, ?, ?)')
-  for await (const page of store.scan({ ...(tenant !== undefined && { tenant }) })) {
+  for await (const page of store.scan({ tenant })) {
     copied += page.length
     for (const one of page) {
       if (one.kind === 'shipment') name.run(one.name, one.tenant, thingKey(one.id), one.givenBy === 'caller' ? 1 : 0)

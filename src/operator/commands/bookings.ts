@@ -52,7 +52,7 @@ export function list({ json = false, state, tenant, reference, ...options }: Lis
 /** Returns what operators see of a booking, with how the gateway found the shipment of one that was unknown. */
 async function viewOf(store: Store, claim: Claim) {
   const healed = claim.state === 'booked' ? healedBy(await store.audit(claim.handle)) : undefined
-  return { ...publicView(claim), ...(healed && { healed }) }
+  return { ...publicView(claim), healed }
 }
 
 /** Shows a booking with its audit trail. */

@@ -166,9 +166,7 @@ async function connected(config: Config) {
 
 /** Returns the deprecation of each tenant; without tenants, that of all callers. */
 function deprecationsOf({ config, tenants }: LoadedConfig) {
-  return tenants === undefined
-    ? [{ tenant: undefined, ...deprecationFor(config) }]
-    : tenants.map((tenant) => ({ tenant: tenant.name, ...deprecationFor(config, tenant) }))
+  return (tenants ?? [undefined]).map((tenant) => ({ tenant: tenant?.name, ...deprecationFor(config, tenant) }))
 }
 
 const RECENT_MS = 28 * 86_400_000

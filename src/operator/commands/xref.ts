@@ -115,13 +115,12 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
   }
   if (file !== undefined) refuseStore(file)
   return withExistingStore(async (store) => {
-    const known = resume && file !== undefined && existsSync(file) ? file : undefined
-    const after = known && lastKey(known, format)
+    const after = resume && file !== undefined && existsSync(file) ? lastKey(file, format) : undefined
     const progress = createProgress('exported')
     let rows = 0
     async function* lines() {
       if (!after) yield headerOf(format)
-      for await (const page of store.scan({ ...(tenant !== undefined && { tenant }), ...(after && { after }) })) {
+      for await (const page of store.scan({ tenant, after })) {
         yield printableLines(page.map((one) => lineOf(one, format)).join(''))
         rows += page.length
         progress(rows)

@@ -69,7 +69,7 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], s
       const means = meantField(field, catalog.actions.get(one.action)?.fields.names ?? [])
       // A name may itself hold a value, where a body was garbled.
       const name = /^[\w .[\]-]{1,64}$/.test(field) || field === OTHERS ? field : masked(field)
-      return { name, ...one, ...(means !== undefined && { means }) }
+      return { name, ...one, means }
     }),
     vehicleTypes: rowsOf(tally.vehicles),
     actionNames: rowsOf(tally.actions, 'path'),

@@ -23,7 +23,7 @@ export interface WorkItem {
   readonly equivalents: readonly string[]
   readonly note: string
   /** The known field that an unknown one may stand for. */
-  readonly didYouMean?: string
+  readonly didYouMean?: string | undefined
   /** Why the change is more than another spelling. */
   readonly blocks: 'no version-2 equivalent' | 'loses part of its value' | 'refused if it has a value' | undefined
 }
@@ -172,7 +172,7 @@ function fieldWork(
       name === OTHER_NAMES ? 'other fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
     // Another action may know it.
     const didYouMean = known.includes(name) ? undefined : meantField(name, known)
-    return [{ ...item, ...UNDECLARED, kind, note, ...(didYouMean !== undefined && { didYouMean }) }]
+    return [{ ...item, ...UNDECLARED, kind, note, didYouMean }]
   }
   if (kind !== 'used' && kind !== 'unused') return []
   const { places: equivalents = [], note = UNDECLARED.note } = found ?? {}

@@ -182,7 +182,10 @@ export interface NameWrites {
 /** The durable record from names to ids. */
 export interface NameRecord extends NameReads, NameWrites {
   /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
-  scan(options: { readonly tenant?: string; readonly after?: NameOfId }): AsyncIterable<readonly ScannedName[]>
+  scan(options: {
+    readonly tenant?: string | undefined
+    readonly after?: NameOfId | undefined
+  }): AsyncIterable<readonly ScannedName[]>
 }
 
 /** A name of an export or import. */
