@@ -229,7 +229,7 @@ function publicView({ name, credentials, networks, v2 }: Tenant) {
     credentials: credentials.map(({ id }) => id),
     networks,
     client_id: v2.client_id,
-    ...(v2.base_url && { base_url: v2.base_url.origin + v2.base_url.prefix }),
+    base_url: v2.base_url && v2.base_url.origin + v2.base_url.prefix,
   }
 }
 

@@ -108,7 +108,7 @@ ${scripts.map((path) => html`<script type="module" src="${path}"></script>\n`)}<
 <a class="skip" href="#content">Skip to the content</a>
 <header><a class="mark" href="${first}" aria-label="Transload: ${firstName}"${current(firstName === at)}><svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true">${raw(MARK)}</svg><b>Transload</b></a>
 <nav aria-label="Pages"><ul>${pages.map(([path, name]) => html`<li><a href="${path}"${current(name === at)}>${name}</a></li>`)}</ul></nav>
-${environment === undefined ? '' : html`<span class="pill ${BADGES[environment]}" title="The service's environment">${environment}</span>`}</header>
+${environment && html`<span class="pill ${BADGES[environment]}" title="The service's environment">${environment}</span>`}</header>
 <main id="content">
 ${content}
 </main>
