@@ -281,7 +281,7 @@ async function* anomalies(
   for (const row of audited.prepare(TWICE).iterate()) {
     const { reference, vin, numbers, booked } = row
     const made = booked === null ? 'No booking here made one of them' : `Here ${booked}`
-    const text = `${reference} with VIN ${vin} is listed more than once: ${String(numbers).replaceAll(' ', ', ')}. ${made}. Cancel the others at the service.`
+    const text = `${reference} with VIN ${vin} has more than one active shipment: ${String(numbers).replaceAll(' ', ', ')}. ${made}. Cancel the others at the service.`
     yield { kind: 'twice', ...row, text }
   }
   for (const row of audited.prepare(UNMADE).iterate()) {
