@@ -47,7 +47,7 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
 /** Changes a quote at the service. A 202 is not believed: no read shows a later change, and the price may be the one from before. */
 async function sendQuoteChange(plan: Plan, sending: Sending, rooms: AskingRooms): Promise<UpstreamReply> {
   const reply = await sendChange(plan, sending, rooms)
-  if (reply.status === ACCEPTED) throw doubtful('it only promises to make the change later', 'change')
+  if (reply.status === ACCEPTED) throw doubtful('it accepted the change but did not confirm it', 'change')
   return reply
 }
 
