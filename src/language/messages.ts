@@ -44,7 +44,7 @@ export const messages = {
   'path-unknown/stored-event': 'No event has this id.',
   'path-unknown/tenant': 'No tenant has this name.',
   'path-unknown/check':
-    'You sent no requests to /check in the last 15 minutes. Point your program at it instead of the service, and run it.',
+    'This gateway has no check of yours from the last 15 minutes. Point your program at /check instead of the service, and run it.',
   'path-unknown/action': 'Unknown action. The actions are {actions}.',
   'path-unknown/event': 'No callback is declared for this event.',
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',

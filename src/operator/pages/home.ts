@@ -136,7 +136,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
       ({ service, open }): Item => [
         open ? '!' : 0,
         'The service keeps failing',
-        html`Calls to ${named(service)} are refused, except for an occasional test call. ${whatToDo('TransloadCircuitOpen')}`,
+        html`Calls to ${named(service)} are refused, except for one every few seconds, as a test. ${whatToDo('TransloadCircuitOpen')}`,
       ],
     ),
     [
