@@ -151,7 +151,7 @@ export const year = codec<Scalar>(scalar, {
 export const vin = codec<Scalar>(scalar, {
   name: 'vin',
   summary:
-    'A VIN in uppercase without spaces and signs. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
+    'A VIN in uppercase without spaces or punctuation. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
   decode: known((text, fail) => (hasSeveral(text) ? fail() : plainVin(text))),
   encode: String,

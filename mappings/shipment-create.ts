@@ -48,7 +48,7 @@ export const shipmentCreate = action({
       fields:
         /^(?:vehicles(?:[.[][\w.[\] ]{0,32})?|vin(?:[ _-]?no)?s|(?:vehicle|vin(?:[ _-]?no)?|year|make|model)[ ._-]?0?(?:[2-9]|[1-9]\d)(?:[ ._-]?(?:vin(?:[ _-]?no)?|year|make|model))?[._]?)$/i,
       code: 'several-vehicles',
-      problem: 'means several vehicles: send one booking for each vehicle',
+      problem: 'means several vehicles; send one booking for each vehicle',
     },
   ],
   request: [

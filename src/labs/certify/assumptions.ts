@@ -289,7 +289,7 @@ export const assumptions: readonly Assumption[] = [
     [READ],
     [
       'unknown-shipment-404',
-      'A read of an unknown id gets 404 or 410, and no HTML page.',
+      'A read of an unknown id gets 404 or 410, without an HTML page.',
       'Reads a shipment with an unknown UUID.',
       'In client mode, no new credential is accepted. Set V2_CLIENT_ID or TENANTS_FILE.',
       replies(readNone, isUnknown),

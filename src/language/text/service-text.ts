@@ -110,7 +110,7 @@ export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
 /** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
 
-/** Returns a VIN in capitals without blanks, and without signs where that leaves one, such as the asterisks of a bar code. */
+/** Returns a VIN in capitals without blanks, and without punctuation if that leaves a VIN, such as the asterisks of a bar code. */
 export function plainVin(text: string): string {
   const plain = text.replace(/\s+/g, '').toUpperCase()
   const bare = plain.replace(/[^\p{L}\p{N}]+/gu, '')
