@@ -62,7 +62,7 @@ const layerOf = (path: string) =>
 /** Returns how far down a file is; -1 if it is not in a layer. */
 const depthOf = (path: string): number => LAYERS.indexOf(layerOf(path) ?? '')
 
-/** Returns the room of a file: its folder in a band, or the band itself if it has no rooms. */
+/** Returns the room of a file: its folder in a layer, or the layer itself if it has no rooms. */
 const roomOf = (path: string): string => path.split('/').slice(0, -1).slice(0, 3).join('/')
 
 type Broken = Readonly<Record<string, string>>
