@@ -31,7 +31,7 @@ Every success \`Message\`, by action or event. \`{…}\` is filled in.
 ${list(sentences.filter(([, texts]) => texts.length > 0))}
 ## Errors
 
-Every error \`Message\`, by what it means for the caller, with its status and its code in the log. A refusal by the service keeps
+Every error \`Message\`, by its meaning for the caller, with status and log code. A refusal by the service keeps
 the service's status. *…* is the service's own message. \`SUPPORT_CONTACT\`, if set, replaces “the operator of this gateway”.
 
 ${Object.entries(MEANINGS)
