@@ -10,7 +10,7 @@ import { isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId, shownText } from '../../language/text/service-text.ts'
 import type { Account } from '../../outside/service/account.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
-import { exchange, isNotFound, isSuccess, NoReply, parsedOrNothing } from '../../outside/service/exchange.ts'
+import { exchange, isSuccess, NoReply, parsedOrNothing } from '../../outside/service/exchange.ts'
 import { type ServiceRequest, type Spelling, spelling, written } from '../../outside/service/service.ts'
 import type { Upstream } from '../../outside/service/upstream.ts'
 import type { Journal } from './journal.ts'
@@ -265,7 +265,7 @@ export const is =
     statuses.includes(status)
 
 /** Reports whether the service does not know the thing. */
-export const isUnknown = ({ status, headers, bytes: body }: ParsedReply) => isNotFound({ status, headers, body })
+export const isUnknown = is(404, 410)
 
 /** Returns a successful reply; no conclusion can be drawn from any other. */
 export function done(what: string, reply: ParsedReply): ParsedReply {

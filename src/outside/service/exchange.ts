@@ -39,6 +39,8 @@ export interface UpstreamReply {
   readonly body: Buffer
   /** The body's value, if it has been parsed already. */
   readonly json?: unknown
+  /** True if the reply is a page with 404 of something in front of the service, whose own 404 is none. */
+  readonly isForeign?: boolean
 }
 
 /**
@@ -67,7 +69,7 @@ export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): un
 /** Reports whether a status is 2xx. */
 export const isSuccess = (status: number) => status >= 200 && status < 300
 
-/** Reports whether a reply is a page of something in front of the service, which has not seen the request. */
+/** Reports whether a reply is a page in HTML or XML. */
 export const isPage = ({ body }: UpstreamReply): boolean =>
   replyText(body.subarray(0, MOST_BLANK)).trimStart().startsWith('<')
 
@@ -75,7 +77,8 @@ export const isPage = ({ body }: UpstreamReply): boolean =>
 const MOST_BLANK = 256
 
 /** Reports whether the service says that it does not find what a request names by its id. */
-export const isNotFound = (reply: UpstreamReply): boolean => LOOKED_FOR.has(reply.status) && !isPage(reply)
+export const isNotFound = ({ status, isForeign }: Pick<UpstreamReply, 'status' | 'isForeign'>): boolean =>
+  LOOKED_FOR.has(status) && !isForeign
 
 /** Returns true if a reply shows that the service accepts the credential. */
 export function accepts(method: string, path: string, status: number): boolean {

@@ -10,7 +10,7 @@ import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, isStructure, parseJson } from '../../language/text/json.ts'
 import { oneLine, shownText } from '../../language/text/service-text.ts'
-import { isPage, NoReply, type UpstreamReply } from './exchange.ts'
+import { NoReply, type UpstreamReply } from './exchange.ts'
 import { timeAsked } from './retries.ts'
 
 /** The messages of a call without a whole reply. */
@@ -85,9 +85,11 @@ const SAFE_METHODS = new Set(['GET', 'HEAD'])
 export const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
 
 /** Returns the error of an unsuccessful reply, with the service's own message, if there is one, in the caller's fields. */
-export function refusal(reply: UpstreamReply, nameFields?: (text: string) => string): GatewayError {
-  const { status, headers, body } = reply
-  if (status === 404 && isPage(reply)) return notServed(status)
+export function refusal(
+  { status, headers, body, isForeign }: UpstreamReply,
+  nameFields?: (text: string) => string,
+): GatewayError {
+  if (isForeign) return notServed(status)
   const said = serviceSays(serviceMessage(body, nameFields))
   const asked = timeAsked(headers)
   const later = asked === undefined ? {} : { 'Retry-After': asked }

@@ -9,6 +9,7 @@ import { createCredentialMask } from './credential.ts'
 import {
   accepts,
   exchange,
+  isNotFound,
   isPage,
   isSuccess,
   NoReply,
@@ -86,6 +87,8 @@ function newlyLearned(
     circuitUnproven: createCircuit(),
     /** When the service last accepted a credential, in milliseconds of `performance.now()`. */
     acceptedAt: Number.NEGATIVE_INFINITY,
+    /** Until then, in milliseconds of `performance.now()`, a page with 404 is none of the service's own. */
+    noPageUntil: Number.NEGATIVE_INFINITY,
     quotes: spelling<DocumentedSpelling>(quoteMethod, ['POST', 'GET']),
     shipments: spelling<DocumentedSpelling>(shipmentPath, [SHIPMENTS, '/v2/shipment']),
   }
@@ -160,11 +163,14 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         throw error
       }
     }
-    const reply = await (!isRepeatable
+    const received = await (!isRepeatable
       ? attempt()
       : isProven
         ? state.retry(attempt, deadline)
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
+    const reply = isNotFound(received)
+      ? judgedNotFound(received, accepts(method, path, received.status), state)
+      : received
     const isDone = isSuccess(reply.status)
     if ((isDone && isProven) || showsAcceptance(method, path, reply)) {
       if (!isProven) state.circuit.note(reply, state.circuit.isOpen())
@@ -220,6 +226,14 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
   }
 }
 
+/** Marks a page as foreign if the service has lately said without one that it knows no such shipment. */
+function judgedNotFound(reply: UpstreamReply, isOfShipment: boolean, state: LearnedState): UpstreamReply {
+  const now = performance.now()
+  if (isPage(reply)) return now < state.noPageUntil ? { ...reply, isForeign: true } : reply
+  if (isOfShipment) state.noPageUntil = now + TRUSTED_MS
+  return reply
+}
+
 /** Reports whether a request may be sent twice: reads, quotes and cancellations may, updates and bookings never. */
 const isSafeToRepeat = (method: string, path: string): boolean =>
   method === 'GET' || method === 'DELETE' || path === '/v2/quote'
@@ -232,7 +246,7 @@ const UNAUTHORIZED = 401
 
 /** Reports whether a reply shows that the service accepts the credential. */
 export function showsAcceptance(method: Outgoing['method'], path: string, reply: UpstreamReply): boolean {
-  if (!isSuccess(reply.status)) return accepts(method, path, reply.status) && !isPage(reply)
+  if (!isSuccess(reply.status)) return accepts(method, path, reply.status) && !reply.isForeign
   return reply.body.length === 0 ? method !== 'GET' : showsObject(reply)
 }
 
