@@ -154,7 +154,7 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     expect(await claimOf(neighbor, 'SETTLED')).toMatchObject({ state: 'booked', shipment: 'S-1' })
     // Its own knowledge overrides the assumption of the other gateway.
     const { handle } = await claimOf(neighbor, 'IN-DOUBT')
-    expect(await statesOf(neighbor, handle)).toEqual(['none', 'sending', 'unknown', 'freed'])
+    await expect.poll(() => statesOf(neighbor, handle)).toEqual(['none', 'sending', 'unknown', 'freed'])
     expect(shipments(neighbor).map(({ id }) => id)).toEqual([rebooked])
     expect(creations(neighbor)).toBe(1)
   })

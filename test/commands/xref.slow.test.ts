@@ -65,7 +65,7 @@ test('the numbers of an import resolve at once through a gateway that is running
 })
 
 test('an import that is killed continues where it was, but only for the same file, store and options', async () => {
-  const ROWS = size(8_000, 30_000)
+  const ROWS = size(20_000, 30_000)
   const rows = Array.from({ length: ROWS }, (_, index) => `REF-${index},id-${index}\n`)
   const IMPORT = 'import numbers.csv --tenant acme'
   const PROGRESS = 'numbers.csv.import-progress'
