@@ -141,7 +141,7 @@ const SECTIONS: Readonly<Record<string, (text: string, place: string) => object 
 
 /** Fills a store of a folder, and closes it. */
 export async function fillStore(folder: string, work: (store: Store) => Promise<void>): Promise<undefined> {
-  const store = await openStore(join(folder, 'store.db'))
+  const store = await openStore(join(folder, 'store.db'), { blocks: true })
   await work(store)
   await store.close()
 }

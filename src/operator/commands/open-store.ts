@@ -49,6 +49,7 @@ export async function withStore(work: StoreWork): Promise<number> {
   const url = storeUrl()
   let reason = ''
   const store = await openConfiguredStore(await loadEngine(url), {
+    blocks: true,
     onState: ({ error }) => {
       reason = error?.message ?? ''
     },

@@ -230,5 +230,5 @@ async function storeOf({ STORE_URL: url }: Config): Promise<Store> {
   const engine = engineOf(url)
   // A new empty store would be left behind.
   if (engine === 'memory' || (engine === 'file' && !existsSync(pathOf(url)))) return openStore('memory:')
-  return openConfiguredStore(await loadEngine(url), {})
+  return openConfiguredStore(await loadEngine(url), { blocks: true })
 }

@@ -199,7 +199,7 @@ export function copy({ to: url }: { readonly to: string }): Promise<number> {
 async function openOther(url: string): Promise<Store> {
   const open = await loadEngine(url)
   try {
-    return await open({})
+    return await open({ blocks: true })
   } catch (error) {
     if (!(error instanceof NotAStore || error instanceof StoreDown)) throw error
     throw new CommandFailed(`--to names a store that cannot be used: ${messageOf(error)}`)

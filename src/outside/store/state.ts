@@ -15,6 +15,8 @@ export interface StoreOptions {
    * @default Date.now
    */
   readonly now?: () => number
+  /** True for a process that does nothing else while the store writes, such as a command: it needs no thread for the embedded store. */
+  readonly blocks?: boolean
 }
 
 /** Keeps an engine's readiness, and reports changes of it and of its reason. */

@@ -12,6 +12,7 @@ import { type AnyVerb, bind, sql, type Work } from '../work.ts'
 import { isDamage, messageOf, migrate, openReader } from './connection.ts'
 import { createSession, WRITES, type WriteName, workOf } from './session.ts'
 import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
+import { inThisThread, takeThread } from './thread.ts'
 import { startWriter } from './writer.ts'
 
 /** The housekeeping steps, which no write waits for. */
@@ -26,6 +27,7 @@ export async function openSqliteStore({
   onState,
   room,
   now = Date.now,
+  blocks = false,
 }: StoreOptions & {
   readonly path: string
   /** For tests: how many pages fit on the disk. */
@@ -41,7 +43,7 @@ export async function openSqliteStore({
     reader = undefined
   }
 
-  const writer = startWriter({ path: file, room }, now, readiness.set, disconnect)
+  const writer = startWriter(blocks ? inThisThread : takeThread, { path: file, room }, now, readiness.set, disconnect)
 
   function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')

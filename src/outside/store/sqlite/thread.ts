@@ -1,4 +1,13 @@
-import { Worker } from 'node:worker_threads'
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { serveWrites } from './file-writer.ts'
+
+/** The end of a channel to what writes the file: `serveWrites` answers at the other one. */
+export interface WriterEnd {
+  postMessage(message: unknown): void
+  onMessage(listener: (message: string) => void): void
+  /** Calls back once, with why nothing is written any more. */
+  onEnd(listener: (cause: string) => void): void
+}
 
 /** A thread that was started early and that no store uses yet. */
 let early: Worker | undefined
@@ -17,12 +26,31 @@ export function startThread(): void {
   }
 }
 
-/** Returns a thread that waits for its `WorkerData`. */
-export function takeThread(): Worker {
+/** Returns the end of a thread that waits for its `WorkerData`. */
+export function takeThread(): WriterEnd {
   const thread = early ?? newThread()
   early = undefined
   thread.ref()
-  return thread
+  let cause = 'it ended'
+  thread.on('error', (error) => {
+    cause = error.message
+  })
+  return {
+    postMessage: (message) => thread.postMessage(message),
+    onMessage: (listener) => thread.on('message', listener),
+    onEnd: (listener) => thread.once('exit', () => listener(cause)),
+  }
+}
+
+/** Writes in this thread: a command has nothing else to do meanwhile, and a thread takes longer to start than most commands to run. */
+export function inThisThread(): WriterEnd {
+  const { port1: port, port2: other } = new MessageChannel()
+  serveWrites(other)
+  return {
+    postMessage: (message) => port.postMessage(message),
+    onMessage: (listener) => port.on('message', listener),
+    onEnd: (listener) => port.once('close', () => listener('it ended')),
+  }
 }
 
 function newThread(): Worker {

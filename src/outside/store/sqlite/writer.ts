@@ -1,11 +1,10 @@
-import type { Worker } from 'node:worker_threads'
 import { afterGathering } from '../../../runtime/collections.ts'
 import { backoffMs } from '../../../runtime/time.ts'
 import type { StoreState } from '../state.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import { damaged, type FileIdentity, NotAStore } from './connection.ts'
 import type { WriteName } from './session.ts'
-import { takeThread } from './thread.ts'
+import type { WriterEnd } from './thread.ts'
 
 interface Write {
   readonly name: WriteName
@@ -62,8 +61,9 @@ interface PendingWrite extends Write {
   reject(error: Error): void
 }
 
-/** Starts the writer thread, and restarts it if it dies. `onLost` is called when the store's files are lost. */
+/** Starts a writer by `begin`, and restarts it if it dies. `onLost` is called when the store's files are lost. */
 export function startWriter(
+  begin: () => WriterEnd,
   data: WorkerData,
   now: () => number,
   onState: (state: StoreState) => void,
@@ -75,7 +75,7 @@ export function startWriter(
   let firstNo = 0
   let answered = 0
   const started = Promise.withResolvers<void>()
-  let worker: Worker | undefined
+  let worker: WriterEnd | undefined
   let restart: NodeJS.Timeout | undefined
   let deaths = 0
   let unsent: PendingWrite[] = []
@@ -89,15 +89,10 @@ export function startWriter(
   let isDamaged = false
 
   function start(): void {
-    const thread = takeThread()
-    thread.postMessage({ ...data, now: now(), file } satisfies WorkerData)
-    worker = thread
-    let cause = 'it ended'
-    thread.on('message', receive)
-    thread.on('error', (error) => {
-      cause = error.message
-    })
-    thread.on('exit', () => {
+    worker = begin()
+    worker.postMessage({ ...data, now: now(), file } satisfies WorkerData)
+    worker.onMessage(receive)
+    worker.onEnd((cause) => {
       worker = undefined
       rejectAll(`The store's writer thread has ended: ${cause}`)
       if (closed) return
@@ -215,10 +210,10 @@ export function startWriter(
       closed = true
       clearTimeout(restart)
       flush()
-      const thread = worker
-      if (!thread) return
-      const ended = new Promise((resolve) => thread.once('exit', resolve))
-      thread.postMessage(JSON.stringify({ close: true } satisfies WriterRequest))
+      const { promise: ended, resolve } = Promise.withResolvers<unknown>()
+      if (!worker) return
+      worker.onEnd(resolve)
+      worker.postMessage(JSON.stringify({ close: true } satisfies WriterRequest))
       await ended
     },
   }
