@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { Client } from 'undici'
+import { Client, type Dispatcher, request } from 'undici'
 import { onTestFinished } from 'vitest'
 import { loadMappings } from '../mappings/load.ts'
 import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/edge/connections.ts'
@@ -176,30 +176,40 @@ export interface WholeAnswer {
 }
 
 /** Sends a POST as an old integration does; an object becomes JSON. */
-export async function post(
+export function post(
   gateway: Pick<TestGateway, 'url'>,
   path: string,
   body: string | object | Uint8Array<ArrayBuffer>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<WholeAnswer> {
   const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
-  return answered(
-    await fetch(gateway.url + path, { method: 'POST', body: sent, headers: { authorization: basic(), ...headers } }),
-  )
+  return answerTo(gateway.url + path, { method: 'POST', body: sent, headers })
 }
 
 /** Sends a GET as an old integration does. */
-export async function get(
+export const get = (
   gateway: Pick<TestGateway, 'url'>,
   path: string,
   headers: Readonly<Record<string, string>> = {},
-): Promise<WholeAnswer> {
-  return answered(await fetch(gateway.url + path, { headers: { authorization: basic(), ...headers } }))
-}
+): Promise<WholeAnswer> => answerTo(gateway.url + path, { headers })
 
-/** Reads a whole answer. */
-export async function answered(response: Response): Promise<WholeAnswer> {
-  const text = await response.text()
-  const isJson = response.headers.get('content-type')?.includes('json')
-  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined }
+/** Makes a call with the stand-in's credential, and reads the whole answer. `fetch` would take three times as long. */
+export async function answerTo(
+  url: string,
+  { headers: own, ...options }: Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headers'>>,
+): Promise<WholeAnswer> {
+  const {
+    statusCode: status,
+    headers: raw,
+    body,
+  } = await request(url, {
+    ...options,
+    headers: { authorization: basic(), ...own },
+  })
+  const text = await body.text()
+  const headers = new Headers(
+    Object.entries(raw).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one])),
+  )
+  const isJson = headers.get('content-type')?.includes('json')
+  return { status, headers, text, json: isJson ? JSON.parse(text) : undefined }
 }

@@ -6,7 +6,7 @@ import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
 import { clocks } from '../callers/tenants-gateway.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
-import { answered, basic, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
+import { answerTo, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
   const { mode, settings, service_is: sandbox, calls } = readStory(text)
@@ -68,9 +68,9 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   const isQuery = method === 'GET' && request !== ''
   const body = call.request_hex === undefined ? textOf(request) : Uint8Array.from(Buffer.from(call.request_hex, 'hex'))
   // Headers are texts.
-  const headers = { authorization: basic(), ...(call.headers as Record<string, string>) }
+  const headers = call.headers as Record<string, string>
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
-  return answered(await fetch(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) }))
+  return answerTo(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) })
 }
 
 const textOf = (request: unknown) => (typeof request === 'string' ? request : JSON.stringify(request))
