@@ -161,4 +161,6 @@ const storySchema = z
   }))
 
 export type StoryCall = z.infer<typeof storyCall>
-export const readStory = (text: string) => storySchema.parse(JSON.parse(text))
+/** Reads a story. `⟨x×20⟩` stands for 20 times x. */
+export const readStory = (text: string) =>
+  storySchema.parse(JSON.parse(text.replace(/⟨(.+?)×(\d+)⟩/g, (_, unit, times) => unit.repeat(times))))
