@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../mappings/booking-rows.ts'
 import { quoteExample } from '../mappings/quote-rows.ts'
 import calls from './app.json' with { type: 'json' }
-import { basic, get, startGateway } from './gateway.ts'
+import { basic, metricsOf, startGateway } from './gateway.ts'
 import { openService } from './http/service.ts'
 import { dial, repliesIn, send } from './http/wire.ts'
 
@@ -28,7 +28,7 @@ describe('every call goes through the app', () => {
     expect(gateway.lines().filter(({ msg }) => msg === 'call')).toMatchObject(
       calls.map(({ id, method, status, route }) => ({ id, method, path: route, status })),
     )
-    const { text } = await get({ url: gateway.adminUrl }, '/metrics')
+    const text = await metricsOf(gateway)
     const samples = [...text.matchAll(SAMPLE)].flatMap(([, route, status, count]) =>
       Array<string>(Number(count)).fill(`${route} ${status}`),
     )

@@ -193,23 +193,28 @@ export const get = (
   headers: Readonly<Record<string, string>> = {},
 ): Promise<WholeAnswer> => answerTo(gateway.url + path, { headers })
 
-/** Makes a call with the stand-in's credential, and reads the whole answer. `fetch` would take three times as long. */
+/** Returns a gateway's metrics. */
+export const metricsOf = async ({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<string> =>
+  (await get({ url: adminUrl }, '/metrics')).text
+
+/** Makes a call with the stand-in's credential, and reads the whole answer, in a third of the time of `fetch`. */
 export async function answerTo(
   url: string,
   { headers: own, ...options }: Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body' | 'headers'>>,
 ): Promise<WholeAnswer> {
-  const {
-    statusCode: status,
-    headers: raw,
-    body,
-  } = await request(url, {
-    ...options,
-    headers: { authorization: basic(), ...own },
-  })
-  const text = await body.text()
-  const headers = new Headers(
-    Object.entries(raw).flatMap(([name, value]) => [value ?? []].flat().map((one) => [name, one])),
-  )
+  const reply = await request(url, { ...options, headers: { authorization: basic(), ...own } })
+  const text = await reply.body.text()
+  const headers = new Headers()
+  for (const [name, value = []] of Object.entries(reply.headers))
+    for (const one of [value].flat()) headers.append(name, one)
   const isJson = headers.get('content-type')?.includes('json')
-  return { status, headers, text, json: isJson ? JSON.parse(text) : undefined }
+  return { status: reply.statusCode, headers, text, json: isJson ? parsed(text) : undefined }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }

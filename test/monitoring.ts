@@ -5,7 +5,7 @@ import { openStore } from '../src/outside/store/open.ts'
 import { book } from './bookings/desk.ts'
 import { folder } from './callers/tenants-gateway.ts'
 import { ROOT } from './command.ts'
-import { get, OWN, post, startGateway } from './gateway.ts'
+import { get, metricsOf, OWN, post, startGateway } from './gateway.ts'
 
 /** The folder of the alerts and the dashboard. */
 export const MONITORING = join(ROOT, 'deploy/monitoring')
@@ -34,5 +34,5 @@ export async function scrapeOfBusy(): Promise<string> {
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, Foo: '1' })
   await book(gateway)
   await get(gateway, '/getShipment.php?ReferenceNumber=NOBODY')
-  return (await fetch(`${gateway.adminUrl}/metrics`)).text()
+  return metricsOf(gateway)
 }

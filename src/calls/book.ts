@@ -381,7 +381,7 @@ export async function foreseeBooking(
   if (met) {
     const { claim, ageMs = 0 } = met
     const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads shipment ${claim?.shipment}. If it is canceled or gone, the booking is sent again.`
-    const remarks = ageMs > rooms.config.REPLAY_CHECK_AFTER ? [first] : []
+    const remarks = ageMs >= rooms.config.REPLAY_CHECK_AFTER ? [first] : []
     if (met.is === 'error') return { ...refused(plan, met.error, 'ReferenceNumber'), remarks }
     const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }

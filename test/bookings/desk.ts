@@ -6,7 +6,7 @@ import type { Claim, Store } from '../../src/outside/store/store.ts'
 import { settle } from '../../src/state/bookings/settlement.ts'
 import { newFolder } from '../command.ts'
 import { SETTINGS } from '../events/office.ts'
-import { basic, post, type TestGateway, type WholeAnswer } from '../gateway.ts'
+import { answerTo, post, type TestGateway, type WholeAnswer } from '../gateway.ts'
 import {
   type DemoShipment,
   type Fault,
@@ -52,10 +52,8 @@ export function book(
 }
 
 /** Calls version 2 through the gateway. */
-export async function ask({ url }: { readonly url: string }, method: string, path: string, headers: object = {}) {
-  const reply = await fetch(url + path, { method, headers: { authorization: basic(), ...headers } })
-  return { status: reply.status, text: await reply.text() }
-}
+export const ask = ({ url }: Pick<TestGateway, 'url'>, method: string, path: string, headers = {}) =>
+  answerTo(url + path, { method, headers })
 
 /** Begins a booking that meets a fault; resolves when the service has its request, before there is an answer. */
 export async function begin(

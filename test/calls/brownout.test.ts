@@ -5,7 +5,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { book, expectBooked } from '../bookings/desk.ts'
 import { as, known, openEdge, tenant } from '../callers/tenants-gateway.ts'
-import { post, startGateway, type TestGateway } from '../gateway.ts'
+import { metricsOf, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const START = Date.UTC(2027, 0, 12, 15)
 const HOUR = 3_600_000
@@ -61,7 +61,7 @@ test('a tenant has its own brownouts, bookings, sunset and guide', async () => {
   expect((await quote(edge, as('acme'))).headers.get('sunset')).toBe('Wed, 30 Jun 2027 00:00:00 GMT')
   const page = await (await fetch(`${edge.adminUrl}/migration`, { headers: { accept: 'text/html' } })).text()
   expect(page).toMatch(/2027-01-12 16:00[\s\S]*2027-01-12 17:00[\s\S]*<bdi>late<\/bdi>[\s\S]*active/)
-  const metrics = await (await fetch(`${edge.adminUrl}/metrics`)).text()
+  const metrics = await metricsOf(edge)
   expect(metrics).toContain('transload_brownout_active{tenant="late"} 1')
   expect(metrics).toContain('transload_brownout_active{tenant="acme"} 0')
   expect(metrics).toContain(`transload_brownout_end_timestamp_seconds{tenant="late"} ${(START + 2 * HOUR) / 1000}`)

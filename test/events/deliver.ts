@@ -3,7 +3,15 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import type { Claim, Store } from '../../src/outside/store/store.ts'
 import { type TenantDeclaration, tenant } from '../callers/tenants-gateway.ts'
-import { OWN, post, startGateway, type TestGateway, type TestGatewayOptions, type WholeAnswer } from '../gateway.ts'
+import {
+  metricsOf,
+  OWN,
+  post,
+  startGateway,
+  type TestGateway,
+  type TestGatewayOptions,
+  type WholeAnswer,
+} from '../gateway.ts'
 import type { Sandbox } from '../stand-in/stand-in.ts'
 
 /** The secret in the path of deliveries. */
@@ -66,11 +74,8 @@ export async function untilState(store: Store, handle: string, state: Claim['sta
 }
 
 /** Every series of a metric, as the admin listener writes them: labels → value. */
-export async function metric(
-  { adminUrl }: Pick<TestGateway, 'adminUrl'>,
-  name: string,
-): Promise<Record<string, number>> {
-  const text = await (await fetch(`${adminUrl}/metrics`)).text()
+export async function metric(gateway: Pick<TestGateway, 'adminUrl'>, name: string): Promise<Record<string, number>> {
+  const text = await metricsOf(gateway)
   const lines = [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].filter(([, of]) => of === name)
   return Object.fromEntries(lines.map(([, , labels = '', value]) => [labels, Number(value)]))
 }

@@ -9,7 +9,7 @@ import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { StoreDown } from '../../src/outside/store/store.ts'
 import type { CallbackEndpoint } from '../../src/state/events/callback.ts'
 import { as, book, openEdge, quote, writeTenants } from '../callers/tenants-gateway.ts'
-import { post } from '../gateway.ts'
+import { metricsOf, post } from '../gateway.ts'
 import { ID } from '../service/calls.ts'
 import { newClaim, newEvent } from '../store/samples.ts'
 import { withHook } from './deliver.ts'
@@ -112,15 +112,14 @@ describe('recipients', () => {
     }
     const bodyOf = async (nth: number) => JSON.parse((await arrived(nth)).body)
     const events = () => edge.store.listEvents({})
-    const metrics = async () => (await fetch(`${edge.adminUrl}/metrics`)).text()
     const bookAs = async (reference: string) => {
       expect((await book(edge, reference, as('acme'))).status).toBe(200)
     }
-    return { ...edge, withCallback, arrived, bodyOf, events, metrics, bookAs }
+    return { ...edge, withCallback, arrived, bodyOf, events, bookAs }
   }
 
   test('the caller of a booking hears of its shipment under its own reference', async () => {
-    const { arrived, bodyOf, events, metrics, bookAs, ...edge } = await openWithCallback()
+    const { arrived, bodyOf, events, bookAs, ...edge } = await openWithCallback()
     await bookAs('REF-1')
     expect(verified(SIGNING, await arrived(0))).toMatchObject({
       Event: 'shipment.created',
@@ -132,8 +131,8 @@ describe('recipients', () => {
 
     await post(edge, '/deleteShipment.php', { ReferenceNumber: 'REF-1' }, as('acme'))
     expect(await bodyOf(1)).toMatchObject({ Event: 'shipment.canceled', ReferenceNumber: 'REF-1', Status: 'canceled' })
-    await expect.poll(metrics).toContain('transload_delivery_seconds_count{tenant="acme"} 2')
-    const counted = await metrics()
+    await expect.poll(() => metricsOf(edge)).toContain('transload_delivery_seconds_count{tenant="acme"} 2')
+    const counted = await metricsOf(edge)
     for (const secret of [HOOK, SIGNING, SIGNING.slice('whsec_'.length), 'callback-key'])
       expect(JSON.stringify(edge.lines()) + counted).not.toContain(secret)
     expect(counted).toContain('transload_delivery_tries_total{tenant="acme",outcome="delivered"}')
@@ -187,10 +186,10 @@ describe('recipients', () => {
   })
 
   test('metrics show what is due and parked, and the endpoints that have stopped', async () => {
-    const { metrics, bookAs, logged } = await openWithCallback(replies(410))
+    const { bookAs, logged, ...edge } = await openWithCallback(replies(410))
     await bookAs('REF-1')
     await logged(/stopped its deliveries/)
-    const counted = await metrics()
+    const counted = await metricsOf(edge)
     expect(counted).toContain('transload_delivery_stopped{tenant="acme"} 1')
     expect(counted).toContain('transload_delivery_events{tenant="acme",state="due"} 1')
     expect(counted).toMatch(/transload_delivery_oldest_seconds\{tenant="acme",state="due"\} \d/)

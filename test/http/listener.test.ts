@@ -6,7 +6,7 @@ import type { ConnectionOptions } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { newFolder } from '../command.ts'
-import { basic, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
+import { basic, metricsOf, startGateway, type TestGateway, type TestGatewayOptions } from '../gateway.ts'
 import { CERTIFICATES, type Line, openLine, shaken, TLS } from './line.ts'
 
 const ASK = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -58,15 +58,14 @@ describe('TLS', () => {
     put('server')
     const gateway = await startTls(files, { certificateMs: 100 })
     const old = await openLine(gateway, await shaken(gateway))
-    const metrics = async () => (await fetch(`${gateway.adminUrl}/metrics`)).text()
-    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 1')
+    expect(await metricsOf(gateway)).toContain('transload_reload_success{file="certificate"} 1')
     writeFileSync(files.TLS_CERT_FILE, 'no certificate')
     expect(await gateway.logged(/new certificate is refused/)).toMatchObject({ level: 'error' })
-    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 0')
+    expect(await metricsOf(gateway)).toContain('transload_reload_success{file="certificate"} 0')
     expect((await ask(gateway)).subject).toBe('first.example')
     put('renewed')
     await gateway.logged(/was reloaded/)
-    expect(await metrics()).toContain('transload_reload_success{file="certificate"} 1')
+    expect(await metricsOf(gateway)).toContain('transload_reload_success{file="certificate"} 1')
     expect((await ask(gateway)).subject).toBe('second.example')
     // Earlier connections stay open.
     old.write(ASK)

@@ -24,7 +24,7 @@ export function meaningTests(openStore: () => Promise<Store>, isOfTenant = false
       if (isDown) throw new StoreDown('The disk is full.')
       return store.change(...args)
     }
-    const gateway = await startGateway({ env: { ...OWN, REPLAY_CHECK_AFTER: '1ms' }, store: { ...store, change } })
+    const gateway = await startGateway({ env: { ...OWN, REPLAY_CHECK_AFTER: '0s' }, store: { ...store, change } })
     const id = expectBooked(await book(gateway))
     for (const shipment of shipments(gateway)) shipment.status = 'canceled'
     isDown = true

@@ -4,14 +4,13 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { book } from '../bookings/desk.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { get, metricsOf, OWN, post, startGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import { anyCharacter } from '../laws.ts'
 import { scrapeOfBusy } from '../monitoring.ts'
 
 /** The lines of a scrape. */
-const scrape = async ({ adminUrl }: { readonly adminUrl: string }) =>
-  (await (await fetch(`${adminUrl}/metrics`)).text()).split('\n')
+const scrape = async (gateway: { readonly adminUrl: string }) => (await metricsOf(gateway)).split('\n')
 
 test('calls, requests to the service and operations of the store add up over calls and scrapes', async () => {
   const gateway = await startGateway({ env: OWN })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { StoreDown } from '../../src/outside/store/store.ts'
-import { CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { CLIENT, get, metricsOf, post, startGateway, type TestGateway } from '../gateway.ts'
 import { quote } from '../xref/program.ts'
 
 const DAY_MS = 86_400_000
@@ -14,8 +14,6 @@ const book = (gateway: TestGateway, ReferenceNumber: string) =>
   post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber })
 const approve = (gateway: TestGateway, ShipmentNumber: string) =>
   post(gateway, '/getShippingQuote.php', { ActionName: 'Approve Rate', ShipmentNumber })
-
-const metricsOf = async ({ adminUrl }: TestGateway) => (await fetch(`${adminUrl}/metrics`)).text()
 
 /** Returns how often a gateway has called an operation of its store. */
 async function timesOf(gateway: TestGateway, operation: string): Promise<number> {

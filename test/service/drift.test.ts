@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { get, type TestGateway } from '../gateway.ts'
+import { metricsOf, type TestGateway } from '../gateway.ts'
 import { answering, book, cancel, ID, quote, read, update } from './calls.ts'
 
 /** A shipment with every documented member. */
@@ -19,7 +19,7 @@ async function open(...bodies: readonly object[]): Promise<TestGateway> {
 /** The differences in the log, and their number in the metrics. */
 async function toldBy({ lines, adminUrl }: TestGateway) {
   const told = lines().flatMap(({ drift }) => (drift ? [Object(drift).path] : []))
-  const { text } = await get({ url: adminUrl }, '/metrics')
+  const text = await metricsOf({ adminUrl })
   return { told, count: Number(/^transload_reply_drift_total\{kind="new-field"\} (\d+)$/m.exec(text)?.[1]) }
 }
 

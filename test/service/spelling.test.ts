@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { atOnce } from '../callers/tenants-gateway.ts'
-import { get, startGateway } from '../gateway.ts'
+import { metricsOf, startGateway } from '../gateway.ts'
 import { approve, book, cancel, quote, read, update } from './calls.ts'
 
 test('auto finds one spelling for all callers', async () => {
@@ -14,7 +14,7 @@ test('auto finds one spelling for all callers', async () => {
 test('each request is counted by its operation, in one spelling and without ids', async () => {
   const gateway = await startGateway({ env: { V2_SHIPMENT_PATH: '/v2/shipment' } })
   for (const call of [quote, book, read, update, cancel, approve]) await call(gateway)
-  const { text } = await get({ url: gateway.adminUrl }, '/metrics')
+  const text = await metricsOf(gateway)
   const operations = [...text.matchAll(/service_seconds_count\{operation="([^"]+)"/g)].map(([, operation]) => operation)
   expect([...new Set(operations)].sort()).toEqual([
     'DELETE /v2/shipments/{id}',

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { TestGateway } from '../gateway.ts'
+import { metricsOf, type TestGateway } from '../gateway.ts'
 import { openLine } from '../http/line.ts'
 import type { WireReply } from '../http/wire.ts'
 
@@ -31,8 +31,8 @@ export interface HeldResources {
 const LOOK_AGAIN_MS = 10
 
 /** Reads the gauges. */
-export async function heldBy({ adminUrl }: Pick<TestGateway, 'adminUrl'>): Promise<HeldResources> {
-  const text = await (await fetch(`${adminUrl}/metrics`)).text()
+export async function heldBy(gateway: Pick<TestGateway, 'adminUrl'>): Promise<HeldResources> {
+  const text = await metricsOf(gateway)
   const read = (name: string) => Number(new RegExp(`^transload_${name} (\\d+)$`, 'm').exec(text)?.[1])
   return { connections: read('connections'), calls: read('calls_under_way'), bodyBytes: read('body_bytes') }
 }

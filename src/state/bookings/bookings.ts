@@ -255,7 +255,7 @@ export function createBookings(deps: BookingParts) {
     if (state !== 'booked') return false
     const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
     const mustRead = isOfAnother || (await isNotedAsGone(tenant, shipment))
-    if (!mustRead && claims.now() - changedAt <= replayCheckAfterMs) return false
+    if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
