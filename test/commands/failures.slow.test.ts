@@ -41,7 +41,7 @@ test('serve reports a path where nothing can be created, which only the attempt 
 
 test('an access that Node refuses names its flag', async () => {
   const NODE_OPTIONS = '--permission --allow-fs-read=* --allow-fs-write=*'
-  const { err } = await transload(folder(), ['xref', 'import', '/dev/null'], { NODE_OPTIONS, STORE_URL: 'new.db' })
+  const { err } = await serve({ NODE_OPTIONS })
   expect(err).toMatch(/^transload: Access [^\n]+--allow-worker[^\n]+\n$/)
 })
 
