@@ -4,7 +4,7 @@ import { type ErrorCode, GatewayError, gatewayError } from '../language/errors.t
 import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
-import { parsedOrNothing, type UpstreamReply } from '../outside/service/exchange.ts'
+import { parsedOrNothing, type ReplyContent, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusesChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
@@ -359,14 +359,14 @@ function isRefused(error: unknown): boolean {
 const MAX_IDS = 8
 
 /** Returns the quote with the other ids that its approval's reply names. */
-function withIdsIn(reply: Pick<UpstreamReply, 'body'>, quote: RememberedQuote): RememberedQuote {
+function withIdsIn(reply: ReplyContent, quote: RememberedQuote): RememberedQuote {
   const others = idsNamedIn(parsedOrNothing(reply)).filter((id) => !isSameId(id, quote.id))
   return { ...quote, idsInApproval: [...new Set([...others, ...quote.idsInApproval])].slice(0, MAX_IDS) }
 }
 
 /** Records what the successful reply to a version-2 approval shows: the ids that it names, or the shipment. */
 export async function noteApprovalReply(
-  reply: Pick<UpstreamReply, 'status' | 'body'>,
+  reply: ReplyContent,
   before: RememberedQuote,
   tenant: string,
   rooms: CallRooms,

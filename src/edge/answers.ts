@@ -148,7 +148,7 @@ const OWN = /^\/(?:(?:dry-run|check)(?:\/|$)|my(?:\/numbers\.csv)?(?:\?|$))/
 type ErrorShape = 'quote' | 'booking' | 'shipment'
 
 /** Returns the shape of a path's errors. */
-const errorShape = ({ family, actions }: Pick<Endpoint, 'family' | 'actions'>): ErrorShape =>
+const errorShape = ({ family, actions }: Endpoint): ErrorShape =>
   family === 'shipment' && actions.some(({ action }) => action.verb === 'book') ? 'booking' : family
 
 /** Returns an error in the shape that version-1 callers of a path read; `own` is the caller's own number. */

@@ -116,7 +116,7 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
     try {
       const sent = authorization === undefined ? account.authorized(deadline, send) : send(authorization ?? undefined)
       const { status, headers: answered, body: bytes } = await sent
-      const reply = { status, headers: answered, body: parsedOrNothing({ body: bytes }), bytes }
+      const reply = { status, headers: answered, body: parsedOrNothing({ status, body: bytes }), bytes }
       if (makes) note(makes[0], reply, method)
       return reply
     } catch (error) {

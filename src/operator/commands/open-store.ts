@@ -24,8 +24,7 @@ export function withoutService(env: NodeJS.ProcessEnv = process.env): NodeJS.Pro
 export const storeConfig = () => readConfig(withoutService(), { certificates: false })
 
 /** Loads the mappings of a configuration. */
-export const mappingsOf = ({ MAPPINGS_DIR, LOOKUPS_FILE }: Pick<Config, 'MAPPINGS_DIR' | 'LOOKUPS_FILE'>) =>
-  loadMappings(MAPPINGS_DIR, LOOKUPS_FILE)
+export const mappingsOf = ({ MAPPINGS_DIR, LOOKUPS_FILE }: Config) => loadMappings(MAPPINGS_DIR, LOOKUPS_FILE)
 
 /** The work of a command on the open store; returns the exit code. */
 type StoreWork = (store: Store, storeUrl: string) => Promise<number>

@@ -21,7 +21,7 @@ const MINUTES = 60
 const BETWEEN = '\0'
 
 /** Begins to watch: it reads two counters once a minute. */
-export function openWatch({ valuesOf }: Pick<Metrics, 'valuesOf'>) {
+export function openWatch({ valuesOf }: Metrics) {
   let before = NO_CALLS
   let minutes = new Array<Minute>(MINUTES - 1).fill(NO_CALLS)
 

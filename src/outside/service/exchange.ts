@@ -33,9 +33,13 @@ interface UpstreamRequest {
 }
 
 /** A whole reply from the service. */
-export interface UpstreamReply {
-  readonly status: number
+export interface UpstreamReply extends ReplyContent {
   readonly headers: IncomingHttpHeaders
+}
+
+/** A reply without its headers. */
+export interface ReplyContent {
+  readonly status: number
   readonly body: Buffer
   /** The body's value, if it has been parsed already. */
   readonly json?: unknown
@@ -47,7 +51,7 @@ export interface UpstreamReply {
  * Parses the body of a successful reply, keeping all digits; undefined if it is empty, as some are. For a reply to a change, the error says
  * that the change may have been made.
  */
-export function readJson({ body, json }: Pick<UpstreamReply, 'body' | 'json'>, isOfChange = false): unknown {
+export function readJson({ body, json }: ReplyContent, isOfChange = false): unknown {
   if (json !== undefined) return json
   if (body.length === 0) return undefined
   try {
@@ -58,7 +62,7 @@ export function readJson({ body, json }: Pick<UpstreamReply, 'body' | 'json'>, i
 }
 
 /** Returns a reply's parsed body; undefined if it is not JSON. */
-export function parsedOrNothing(reply: Pick<UpstreamReply, 'body' | 'json'>): unknown {
+export function parsedOrNothing(reply: ReplyContent): unknown {
   try {
     return readJson(reply)
   } catch {
@@ -77,8 +81,7 @@ export const isPage = ({ body }: UpstreamReply): boolean =>
 const MOST_BLANK = 256
 
 /** Reports whether the service says that it does not find what a request names by its id. */
-export const isNotFound = ({ status, isForeign }: Pick<UpstreamReply, 'status' | 'isForeign'>): boolean =>
-  LOOKED_FOR.has(status) && !isForeign
+export const isNotFound = ({ status, isForeign }: ReplyContent): boolean => LOOKED_FOR.has(status) && !isForeign
 
 /** Returns true if a reply shows that the service accepts the credential. */
 export function accepts(method: string, path: string, status: number): boolean {
