@@ -9,7 +9,7 @@ import type { FlatBody } from '../language/mapping/fields.ts'
 import { looseName, VALUE_LIMIT_BYTES } from '../language/mapping/fields.ts'
 import { fieldsOf } from '../language/mapping/row-parts.ts'
 import { parseJson } from '../language/text/json.ts'
-import { isNotKnown, isUuid } from '../language/text/service-text.ts'
+import { isNotKnown, isShortened, isUuid } from '../language/text/service-text.ts'
 import type { Call } from './call.ts'
 import type { Logger } from './log.ts'
 import { makeFolder } from './make-folder.ts'
@@ -105,16 +105,24 @@ export function keptFields({ catalog, LOOKUPS_FILE }: KeptBy) {
   const sources = rows.flatMap((row) => (row.kind === 'lookup' ? row.sources : []))
   const whole = sources.flatMap(({ v1, by }) => (by === 'wholeValue' ? [v1] : []))
   const listed = rows.flatMap((row) => (row.kind === 'move' && LISTED.has(row.codec.name) ? fieldsOf(row) : []))
+  const guessed = rows.flatMap((row) =>
+    row.kind === 'lookup' ? row.fallbacks.flatMap((one) => (one.kind === 'guess' ? one.v1 : [])) : [],
+  )
   const phrases = [...Object.values(tables), LOOKUPS_FILE?.vehicle_types ?? {}].flatMap(Object.keys)
   return {
     whole: new Set(['ActionName', ...PLAIN_ANSWERS, ...whole, ...listed].map(looseName)),
-    searched: new Set(sources.flatMap(({ v1, by }) => (by === 'phraseIn' ? [looseName(v1)] : []))),
+    searched: new Set([...sources.flatMap(({ v1, by }) => (by === 'phraseIn' ? v1 : [])), ...guessed].map(looseName)),
     words: new Set(phrases.flatMap((phrase) => phrase.toUpperCase().split(/[^\p{L}\p{Nd}]+/u))),
   }
 }
 
 /** As in VINs, which have no I, O and Q. */
 const LETTERS = 'ABCDEFGHJKLMNPRSTUVWXYZ'
+const NOT_IN_VINS = 'IOQ'
+const VIN_CHARACTERS = 17
+/** The first of the letters, and of the digits, that replace those of two, three and four bytes: a length is measured in bytes. */
+const WIDE_LETTERS = [0, 0, 0xe0, 0x4e00, 0x20000]
+const WIDE_DIGITS = [0, 0, 0x660, 0xff10, 0x1d7ce]
 const HEX = '0123456789abcdef'
 /** A phone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
@@ -126,24 +134,33 @@ const MOST_CHARACTERS = VALUE_LIMIT_BYTES + 1
 export function createMask({ whole, searched, words }: ReturnType<typeof keptFields>): Mask {
   const key = randomBytes(32)
   const masked = (value: string): string => {
-    // A ZIP of zeros stands for no ZIP.
-    if (isNotKnown(value) || /^[0-]+$/.test(value)) return value
+    if (isNotKnown(value)) return value
     const stream = createHash('shake256', { outputLength: value.length })
       .update(key)
       .update(value.toLowerCase())
       .digest()
     const isId = isUuid(value)
-    const isPhone = PHONE.test(value)
-    return value.replace(/\p{L}|\p{Nd}/gu, (character, at: number) => {
+    const keepsLetters = PHONE.test(value) || isShortened(value)
+    const areVins = (value.match(/[\p{L}\p{Nd}]/gu)?.length ?? 1) % VIN_CHARACTERS === 0
+    // A ZIP of zeros stands for no ZIP.
+    return value.replace(/(?<!\p{Nd})00+(?!\p{Nd})|\p{L}|\p{Nd}/gu, (character, at: number) => {
+      if (character.startsWith('00')) return character
       const byte = stream[at] ?? 0
       if (isId) return HEX[byte % HEX.length] ?? ''
-      if (/\p{Nd}/u.test(character)) {
+      const bytes = Buffer.byteLength(character)
+      const isDigit = /\p{Nd}/u.test(character)
+      if (bytes > 1)
+        return String.fromCodePoint(
+          isDigit ? (WIDE_DIGITS[bytes] ?? 0) + (byte % 10) : (WIDE_LETTERS[bytes] ?? 0) + (byte % LETTERS.length),
+        )
+      if (isDigit) {
         // A leading 0 or 1 of a number has a meaning, so no other digit may become one.
         const isFirst = at === 0 || !/\p{Nd}/u.test(value[at - 1] ?? '')
         return isFirst ? (/[01]/.test(character) ? character : String(2 + (byte % 8))) : String(byte % 10)
       }
-      if (isPhone) return character
-      const letter = LETTERS[byte % LETTERS.length] ?? ''
+      if (keepsLetters) return character
+      const letters = areVins && /[ioq]/i.test(character) ? NOT_IN_VINS : LETTERS
+      const letter = letters[byte % letters.length] ?? ''
       return character === character.toUpperCase() ? letter : letter.toLowerCase()
     })
   }
