@@ -4,7 +4,7 @@ import { PassThrough, pipeline, type Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import { errorCodeOf } from '../../language/config/json-file.ts'
-import { isStructure, parseJson } from '../../language/text/json.ts'
+import { isStructure, parseJson, scalarText } from '../../language/text/json.ts'
 
 /*
  * Reads recordings of any size as lines, with constant memory. Entries of a HAR and cases that span several lines are turned into lines.
@@ -367,11 +367,12 @@ function ofHar({ startedDateTime: at, request, response }: Members): Members {
 }
 
 /** Seconds since 1970 stay below this until the year 5138. */
-const LEAST_MS = 1e11
+const MOST_SECONDS = 1e11
 
-/** Reads a time: ISO 8601, or seconds or milliseconds since 1970. */
+/** Reads a time: ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970. */
 function timeOf(value: unknown): number | undefined {
-  const number = Number(typeof value === 'string' && /^\d+(\.\d+)?$/.test(value) ? value : (value ?? Number.NaN))
-  const at = Number.isNaN(number) ? Date.parse(String(value)) : number < LEAST_MS ? number * 1000 : number
-  return Number.isNaN(at) ? undefined : at
+  const text = scalarText(value) ?? ''
+  let seconds = /^\d{1,19}(\.\d+)?$/.test(text) ? Number(text) : Date.parse(text) / 1000
+  while (seconds >= MOST_SECONDS) seconds /= 1000
+  return Number.isNaN(seconds) ? undefined : Math.round(seconds * 1000)
 }
