@@ -176,7 +176,8 @@ export function createMask({ whole, searched, words }: ReturnType<typeof keptFie
 /** Writes a body's fields again, with masked values. */
 export function maskedBody({ entries, format }: FlatBody, mask: Mask): string {
   const values = entries.map(([name, value]) => [name, typeof value === 'string' ? mask(value, name) : value] as const)
-  if (format === 'form')
+  // A form cannot say that a value is no text.
+  if (format === 'form' && values.every(([, value]) => typeof value !== 'symbol'))
     return String(
       new URLSearchParams(
         values.map(([name, value]): [string, string] => [name, typeof value === 'string' ? value : '']),
