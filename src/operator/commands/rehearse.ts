@@ -93,9 +93,11 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
     else print(...reportLines(report))
     if (stopped !== undefined) return stopped
     if (report.calls.all === 0) printError('transload: no version-1 calls were found')
-    const isEnough = (share: number | null) => share === null || share >= least - ROUNDING
+    const isEnough = (share: number) => share >= least - ROUNDING
     const isWhole = reading.files.every(({ fault }) => fault === undefined)
-    return report.calls.all > 0 && isWhole && isEnough(report.share) && isEnough(report.equal) ? 0 : EXIT_FAILED
+    // What was to be judged and could not be is not enough.
+    const isProven = isEnough(report.share ?? 0) && isEnough(report.equal ?? (against ? 0 : 1))
+    return report.calls.all > 0 && isWhole && isProven ? 0 : EXIT_FAILED
   } finally {
     signals.forget()
     await against?.close()
