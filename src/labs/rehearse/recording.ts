@@ -348,7 +348,7 @@ const lowerCased = (headers: Members): Members =>
 /** Converts an entry of a HAR to a record. */
 function ofHar({ startedDateTime: at, request, response }: Members): Members {
   const { method = 'GET', url, headers, postData, bodySize } = membersOf(request)
-  const { mimeType, text, params } = membersOf(postData)
+  const { mimeType, text, params, encoding: bodyEncoding } = membersOf(postData)
   const { headers: answered, content } = membersOf(response)
   const { text: reply, encoding } = membersOf(content)
   const pairs = (list: unknown): [string, string][] =>
@@ -359,6 +359,8 @@ function ofHar({ startedDateTime: at, request, response }: Members): Members {
     method,
     path: url,
     headers: { ...lowerCased(Object.fromEntries(pairs(headers))), ...(mimeType ? { 'content-type': mimeType } : {}) },
+    // Some programs write any body so.
+    ...(bodyEncoding === 'base64' && { request_hex: Buffer.from(String(text), 'base64').toString('hex') }),
     // An empty body is a body, too.
     request: textOf(text) ?? (form.length > 0 ? String(new URLSearchParams(form)) : bodySize === 0 ? '' : undefined),
     replies: encoding === 'base64' ? Buffer.from(String(reply), 'base64').toString() : textOf(reply),
