@@ -124,6 +124,10 @@ const VIN_CHARACTERS = 17
 const WIDE_LETTERS = [0, 0, 0xe0, 0x4e00, 0x20000]
 const WIDE_DIGITS = [0, 0, 0x660, 0xff10, 0x1d7ce]
 const HEX = '0123456789abcdef'
+/** UUIDs have their version here; none has 15, so a masked one is known. */
+const VERSION_AT = 14
+const MASKED_VERSION = 'f'
+export const isMaskedId = (id: string): boolean => id.charAt(VERSION_AT) === MASKED_VERSION
 /** A phone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
@@ -146,7 +150,7 @@ export function createMask({ whole, searched, words }: ReturnType<typeof keptFie
     return value.replace(/(?<!\p{Nd})00+(?!\p{Nd})|\p{L}|\p{Nd}/gu, (character, at: number) => {
       if (character.startsWith('00')) return character
       const byte = stream[at] ?? 0
-      if (isId) return HEX[byte % HEX.length] ?? ''
+      if (isId) return at === VERSION_AT ? MASKED_VERSION : (HEX[byte % HEX.length] ?? '')
       const bytes = Buffer.byteLength(character)
       const isDigit = /\p{Nd}/u.test(character)
       if (bytes > 1)

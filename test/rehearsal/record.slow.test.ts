@@ -59,7 +59,7 @@ async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
       basic(),
       `Kanari ${n}`,
     )
-  await send('/getShipment.php?ReferenceNumber=Kanari', null)
+  await send('/getShipment.php?ReferenceNumber=Kanari&id=6f1e4c1e-7a55-4b0c-9a3f-000000000001', null)
   await send('/getShippingQuote.php', JSON.stringify(QUOTE), basic('stranger', 'wrong'))
   gateway.signal('SIGTERM')
   expect((await gateway.ended).code).toBe(0)
@@ -79,7 +79,7 @@ test('calls are recorded in the same shape, without a value of their callers, an
   // The rest of a long value has no meaning.
   expect(masked.length).toBeLessThan(plain.length - 2_000)
   const rehearsed = async (text: string) => {
-    const { out } = await transload(['rehearse', '--json'], cwd, {}, text)
+    const { out } = await transload(['rehearse', '--json', '--learn', 'n'], cwd, {}, text)
     const { calls, problems, unknown }: Report = JSON.parse(out)
     return {
       calls,
@@ -88,6 +88,8 @@ test('calls are recorded in the same shape, without a value of their callers, an
     }
   }
   const found = await rehearsed(masked)
+  // Masked ids are no ids.
+  expect(statSync(join(cwd, 'n')).size).toBe(0)
   expect(found).toEqual(await rehearsed(plain))
   expect(found).toMatchObject({ calls: { all: 4 + DETAILS.length, refused: 5 } })
 })

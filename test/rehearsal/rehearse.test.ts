@@ -108,19 +108,9 @@ test('JSON lines, cases and HARs are recognized by their content, compressed or 
     'i.json': line({ path: '/getShipment.php?ReferenceNumber=R-1', method: 'GET' }),
   }
   const { code, found } = await report(files)
-  expect(found.files.map(({ name, format, fault }) => `${name}: ${format} ${fault ?? ''}`)).toMatchInlineSnapshot(`
-    [
-      "a.har: HAR ",
-      "b.gz: JSON lines, gzip ",
-      "c.zst: JSON lines, zstd ",
-      "d.ndjson: JSON lines ",
-      "e.ndjson: JSON lines ",
-      "f.json: JSON ",
-      "quote.get/g.json: JSON ",
-      "h.json: JSON lines ",
-      "i.json: JSON lines ",
-    ]
-  `)
+  expect(found.files.map(({ format }) => format).join()).toBe(
+    'HAR,JSON lines, gzip,JSON lines, zstd,JSON lines,JSON lines,JSON,JSON,JSON lines,JSON lines',
+  )
   expect(code).toBe(0)
   expect(found.calls).toEqual({ all: 13, pass: 13, lossy: 0, refused: 0, unseen: 0, other: 0 })
 })

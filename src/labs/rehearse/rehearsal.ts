@@ -23,6 +23,7 @@ import { isUuid } from '../../language/text/service-text.ts'
 import { basicPair } from '../../outside/service/credential.ts'
 import { idAt } from '../../outside/service/proofs.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
+import { isMaskedId } from '../../runtime/record.ts'
 import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } from './compare.ts'
 import { type RecordedCall, readRecord } from './recording.ts'
 
@@ -450,7 +451,7 @@ export function learn({ plan, call, caller }: RehearsedCall): string {
   const shown = [call.shipmentId, answered(call.replies ?? '')?.get('ShipmentNumber'), ...named]
   const ofService = idAt(call.service, 'id') ?? idAt(call.service, 'shipment_id')
   const id = ofService ?? call.shipmentId ?? shown.find((value) => value !== undefined && isUuid(value))
-  if (id === undefined) return ''
+  if (id === undefined || isMaskedId(id)) return ''
   const given = namesGivenIn(request)
   const number = idAt(call.service, 'number')
   const vin = kind === 'shipment' ? vinOf(request) : ''
