@@ -307,7 +307,8 @@ const jsonText = (value: unknown): string | undefined =>
 /** Reads a call as `docs/writing-a-mapping.md` describes it, or an entry of a HAR; undefined if it is neither. */
 export function recordOf(value: unknown, file: string) {
   const given = membersOf(value)
-  const record = typeof membersOf(given['request'])['url'] === 'string' ? ofHar(given) : given
+  const isOwn = given['path'] !== undefined || given['action'] !== undefined
+  const record = !isOwn && typeof membersOf(given['request'])['url'] === 'string' ? ofHar(given) : given
   const path = textOf(record['path'])
   const url = path?.startsWith('/') === false ? URL.parse(path) : undefined
   const target = url ? url.pathname + url.search : path
