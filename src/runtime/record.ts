@@ -202,8 +202,8 @@ function lineOf(
 ): object {
   const { method, headers, httpVersion } = incoming
   const [path = ''] = (incoming.url ?? '').split('?', 1)
-  const isPlain = mask === String
-  const sent = isPlain ? body.text : maskedBody(body, mask)
+  // The escapes of a form may be in any charset.
+  const sent = mask === String && body.format === 'json' ? body.text : maskedBody(body, mask)
   const type = headers['content-type']
   const key = headers['idempotency-key']
   const answer = reply === undefined ? undefined : answerOf(String(reply), mask)
@@ -214,8 +214,8 @@ function lineOf(
     version: `HTTP/${httpVersion}`,
     client: call.caller.tenant,
     headers: {
-      // A masked form does not have the boundary of the original.
-      ...(type !== undefined && { 'content-type': isPlain ? type : (type.split(';', 1)[0] ?? '') }),
+      // A recorded form does not have the boundary and the charset of the original.
+      ...(type !== undefined && { 'content-type': type.split(';', 1)[0] ?? '' }),
       ...(typeof key === 'string' && { 'idempotency-key': mask(key, '') }),
     },
     ...(method !== 'GET' && { request: sent }),

@@ -89,7 +89,7 @@ test('nothing is recorded without a file; an earlier file is kept beside the new
   expect(readFileSync(RECORD_FILE, 'utf8').slice(100, 500)).not.toBe(first.slice(100, 500))
 })
 
-test('a full file continues in another one', async () => {
+test('a full file continues in another one, and forms are recorded in UTF-8', async () => {
   const RECORD_FILE = join(folder(), 'calls.ndjson')
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }
@@ -97,9 +97,10 @@ test('a full file continues in another one', async () => {
   const log = { warn: () => undefined }
   const recorder = openRecorder({ RECORD_FILE, RECORD_VALUES: 'plain', catalog, log, limitBytes: 1 })
   for (const value of ['one', 'two']) {
-    recorder?.end({ body: readBody(Buffer.from(`a=${value}`), undefined), reply: undefined }, call, incoming, 200)
+    const body = readBody(Buffer.from(`%CF=${value}`), ';charset=cp1251')
+    recorder?.end({ body, reply: undefined }, call, incoming, 200)
   }
   await recorder?.close()
   expect(readFileSync(RECORD_FILE, 'utf8')).toBe('')
-  await expect.poll(() => readFileSync(`${RECORD_FILE}.1`, 'utf8')).toContain('a=two')
+  await expect.poll(() => readFileSync(`${RECORD_FILE}.1`, 'utf8')).toContain('%D0%9F=two')
 })
