@@ -39,8 +39,7 @@ async function recorded(cwd: string, env: NodeJS.ProcessEnv) {
   await send('/getShippingQuote.php', JSON.stringify(QUOTE))
   const reference = quoteExample.ShipmentNumber.toLowerCase()
   await send('/quotes/createShipment.php', JSON.stringify({ ...BOOKING, ReferenceNumber: reference }))
-  const form = String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' }))
-  await send('/createShipment.php', form, 'Kanari-2')
+  await send('/createShipment.php', String(new URLSearchParams({ ...BOOKING, DeliveryZip: '33166' })), 'Kanari-2')
   for (const [n, change] of CHANGES.entries())
     await send('/createShipment.php', JSON.stringify({ ...BOOKING, DeliveryZip: '33166', ...change }), `Kanari ${n}`)
   await send('/getShipment.php?ReferenceNumber=Kanari&id=6f1e4c1e-7a55-4b0c-9a3f-000000000001', null)
@@ -75,7 +74,7 @@ test('calls are recorded in the same shape, without a value of their callers, an
   // Masked ids are no ids.
   expect(statSync(join(cwd, 'n')).size).toBe(0)
   expect(found).toEqual(await rehearsed(plain))
-  expect(found).toMatchObject({ calls: { refused: 5 } })
+  expect(found.calls.refused).toBe(5)
 })
 
 test('nothing is recorded without a file; an earlier file is kept beside the new one', async () => {
@@ -94,8 +93,7 @@ test('a full file continues in another one, and forms are recorded in UTF-8', as
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }
   const catalog = await loadMappings()
-  const log = { warn: () => undefined }
-  const recorder = openRecorder({ RECORD_FILE, RECORD_VALUES: 'plain', catalog, log, limitBytes: 1 })
+  const recorder = openRecorder({ RECORD_FILE, RECORD_VALUES: 'plain', catalog, log: { warn() {} }, limitBytes: 1 })
   for (const value of ['one', 'two']) {
     const body = readBody(Buffer.from(`%CF=${value}`), ';charset=cp1251')
     recorder?.end({ body, reply: undefined }, call, incoming, 200)
