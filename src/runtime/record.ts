@@ -61,7 +61,8 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
     try {
       makeFolder(dirname(path))
-      if (statSync(path, { throwIfNoEntry: false })) renameSync(path, `${path}.1`)
+      // A device stays where it is.
+      if (statSync(path, { throwIfNoEntry: false })?.isFile()) renameSync(path, `${path}.1`)
       // Opened at once, because the next rotation has to find it.
       file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))

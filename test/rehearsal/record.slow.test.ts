@@ -1,6 +1,6 @@
 /** Promise: calls are recorded, masked, for a rehearsal (contract, section 8). */
 
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -88,12 +88,16 @@ test('nothing is recorded without a file; an earlier file is kept beside the new
   expect(readFileSync(RECORD_FILE, 'utf8').slice(100, 500)).not.toBe(first.slice(100, 500))
 })
 
-test('a full file continues in another one, and forms are recorded in UTF-8', async () => {
+test('a full file continues in another one, but a device stays, and forms are recorded in UTF-8', async () => {
   const RECORD_FILE = join(folder(), 'calls.ndjson')
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }
   const catalog = await loadMappings()
-  const recorder = openRecorder({ RECORD_FILE, RECORD_VALUES: 'plain', catalog, log: { warn() {} }, limitBytes: 1 })
+  const options = { RECORD_VALUES: 'plain', catalog, log: { warn() {} }, limitBytes: 1 } as const
+  symlinkSync('/dev/null', `${RECORD_FILE}-`)
+  await openRecorder({ RECORD_FILE: `${RECORD_FILE}-`, ...options })?.close()
+  expect(readlinkSync(`${RECORD_FILE}-`)).toBe('/dev/null')
+  const recorder = openRecorder({ RECORD_FILE, ...options })
   for (const value of ['one', 'two']) {
     const body = readBody(Buffer.from(`%CF=${value}`), ';charset=cp1251')
     recorder?.end({ body, reply: undefined }, call, incoming, 200)
