@@ -128,7 +128,7 @@ const HEX = '0123456789abcdef'
 /** UUIDs have their version here; none has 15, so a masked one is known. */
 const VERSION_AT = 14
 const MASKED_VERSION = 'f'
-export const isMaskedId = (id: string): boolean => id.charAt(VERSION_AT) === MASKED_VERSION
+export const isMaskedId = (id: string): boolean => isUuid(id) && id.charAt(VERSION_AT).toLowerCase() === MASKED_VERSION
 /** A phone number may have an extension, whose letters mean something. */
 const PHONE = /^(?=(?:\D*\d){7})(?:[^a-z]*[a-z]){0,4}[^a-z]*$/i
 
