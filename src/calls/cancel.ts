@@ -35,10 +35,14 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const plan = plannedCall(call, subject)
 
-  const takeBack = await notePerhapsCanceled(tenant, subject.id, rooms)
-  const body = await cancelAndRead(plan, subject, () => numberUnknown('shipment', reference.names), call, rooms)
+  const ended = await notePerhapsCanceled(tenant, subject.id, rooms)
+  const unknown = () => numberUnknown('shipment', reference.names)
+  const body = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error: unknown) => {
+    await ended(async () => false)
+    throw error
+  })
   if (body instanceof Error) {
-    await takeBack()
+    await ended(async () => true)
     throw body
   }
   rooms.inspect(request.compiled.action.name, body)
@@ -95,24 +99,33 @@ async function cancelAndRead(
 
 /**
  * Notes that a shipment, given by its id or the service's number, may be canceled, until a read shows its state. The note comes before the
- * cancellation is sent, because the gateway may not outlive it. Returns a function that takes the note back for each id whose cancellation
- * was provably not made, which it asks for each id. Neither rejects.
+ * cancellation is sent, because the gateway may not outlive it. Returns a function to call after it, which asks for each id whether its
+ * cancellation was provably not made. If so, it takes back the note; if not, it notes it again, because a read or another cancellation may
+ * have come meanwhile. Neither rejects.
  */
 export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
-  const noted: string[] = []
-  const change = (ids: () => Promise<readonly string[]>, from: string, state: 'live' | 'perhaps-canceled') =>
-    bookings.later(tenant, `perhaps canceled ${name}`, async () => {
-      for (const id of await ids()) {
-        if ((await names.shipment(tenant, id))?.state !== from) continue
-        await names.write({ shipment: { tenant, id, state } })
-        noted.push(id)
+  const standing = new Set<string>()
+  const noted = new Set<string>()
+  const write = (work: () => Promise<void>) => bookings.later(tenant, `perhaps canceled ${name}`, work)
+  const change = async (id: string, from: string, state: 'live' | 'perhaps-canceled') => {
+    const now = (await names.shipment(tenant, id))?.state
+    if (now === 'live' || now === 'perhaps-canceled') standing.add(id)
+    if (now !== from) return
+    await names.write({ shipment: { tenant, id, state } })
+    noted.add(id)
+  }
+  await write(async () => {
+    for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'perhaps-canceled')
+  })
+  return async (isRefused: (id: string) => Promise<boolean>): Promise<void> => {
+    const refused = new Set<string>()
+    for (const id of standing) if (await isRefused(id)) refused.add(id)
+    await write(async () => {
+      for (const id of standing) {
+        if (!refused.has(id)) await change(id, 'live', 'perhaps-canceled')
+        else if (noted.has(id)) await change(id, 'perhaps-canceled', 'live')
       }
     })
-  await change(async () => [name, ...(await names.idsNamed(tenant, name))], 'live', 'perhaps-canceled')
-  return async (isRefused: (id: string) => Promise<boolean> = async () => true): Promise<void> => {
-    const refused: string[] = []
-    for (const id of noted) if (await isRefused(id)) refused.push(id)
-    if (refused.length > 0) await change(async () => refused, 'perhaps-canceled', 'live')
   }
 }
 

@@ -52,7 +52,7 @@ export async function passThrough(
   // The service may be closing a kept connection just then, and nobody would know whether it made the change.
   const isChange = !isSafe && !MAKES_NOTHING.test(url)
   let last: StreamedReply | undefined
-  let takeBack: Awaited<ReturnType<typeof notePerhapsCanceled>> | undefined
+  let ended: Awaited<ReturnType<typeof notePerhapsCanceled>> | undefined
   try {
     let sent: string | undefined
     let mayWrite = () => true
@@ -96,7 +96,7 @@ export async function passThrough(
       return last
     }
     if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
-      takeBack = await notePerhapsCanceled(tenant, meaning.id, rooms)
+      ended = await notePerhapsCanceled(tenant, meaning.id, rooms)
     const reply =
       meaning?.verb === 'approve' && tenant !== undefined
         ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
@@ -112,7 +112,7 @@ export async function passThrough(
     ) {
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
-      await takeBack?.((own) => isRefused(shown, own, read))
+      await ended?.((own) => isRefused(shown, own, read))
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
     // The caller knows its own credential, so only the gateway's is masked.
@@ -121,7 +121,7 @@ export async function passThrough(
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
-    if (isNotMade(cause)) await takeBack?.()
+    await ended?.(async () => isNotMade(cause))
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'

@@ -71,7 +71,7 @@ export async function passOnBody(
   const { verb } = compiled.action
   const { method, path } = toService
   const { acceptance } = sending.account
-  const takeBack =
+  const ended =
     verb === 'cancel' && id !== undefined && acceptance.isProven()
       ? await notePerhapsCanceled(tenant, id, rooms)
       : undefined
@@ -79,11 +79,11 @@ export async function passOnBody(
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
-    if (isNotMade(cause)) await takeBack?.()
+    await ended?.(async () => isNotMade(cause))
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
-  await takeBack?.((own) => isRefused(reply, own, read))
+  await ended?.((own) => isRefused(reply, own, read))
   // A refusal to a stranger frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
