@@ -64,7 +64,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
-    if (reference.changesVehicle || choice.vin === 'changed' || choice.vin === 'new') {
+    const setsVin = choice.vin === 'changed' || choice.vin === 'new'
+    if (setsVin || (reference.changesVehicle && !(await rooms.bookings.isBooked(tenant, id)))) {
       await requireSettled(seen, tenant, rooms)
     }
     vin = choice.vin
