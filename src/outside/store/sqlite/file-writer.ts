@@ -1,4 +1,4 @@
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { backoffMs } from '../../../runtime/time.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 import {
@@ -14,6 +14,7 @@ import {
 } from './connection.ts'
 import { workOf } from './session.ts'
 import { keepStamp } from './stamp.ts'
+import type { WriterEnd } from './thread.ts'
 import type { WorkerData, WriteCall, WriteResult, WriterReply, WriterRequest } from './writer.ts'
 
 /** The most writes that share a commit, which bounds the wait of the first one. */
@@ -53,6 +54,17 @@ export function serveWrites(port: MessagePort): void {
     file?.close()
     port.close()
   })
+}
+
+/** Writes in this thread: a command has nothing else to do meanwhile, and a thread takes longer to start than most commands to run. */
+export function inThisThread(): WriterEnd {
+  const { port1: port, port2: other } = new MessageChannel()
+  serveWrites(other)
+  return {
+    postMessage: (message) => port.postMessage(message),
+    onMessage: (listener) => port.on('message', listener),
+    onEnd: (listener) => port.once('close', () => listener('it ended')),
+  }
 }
 
 /** Thrown if a write is invalid, so that its batch cannot be committed. */

@@ -10,9 +10,10 @@ import { createReadiness, type StoreOptions } from '../state.ts'
 import { type Engine, type Store, StoreDown } from '../store.ts'
 import { type AnyVerb, bind, sql, type Work } from '../work.ts'
 import { isDamage, messageOf, migrate, openReader } from './connection.ts'
+import { inThisThread } from './file-writer.ts'
 import { createSession, WRITES, type WriteName, workOf } from './session.ts'
 import { identity, originOf, readStamp, type Stamp } from './stamp.ts'
-import { inThisThread, takeThread } from './thread.ts'
+import { takeThread } from './thread.ts'
 import { startWriter } from './writer.ts'
 
 /** The housekeeping steps, which no write waits for. */

@@ -1,5 +1,4 @@
-import { MessageChannel, Worker } from 'node:worker_threads'
-import { serveWrites } from './file-writer.ts'
+import { Worker } from 'node:worker_threads'
 
 /** The end of a channel to what writes the file: `serveWrites` answers at the other one. */
 export interface WriterEnd {
@@ -39,17 +38,6 @@ export function takeThread(): WriterEnd {
     postMessage: (message) => thread.postMessage(message),
     onMessage: (listener) => thread.on('message', listener),
     onEnd: (listener) => thread.once('exit', () => listener(cause)),
-  }
-}
-
-/** Writes in this thread: a command has nothing else to do meanwhile, and a thread takes longer to start than most commands to run. */
-export function inThisThread(): WriterEnd {
-  const { port1: port, port2: other } = new MessageChannel()
-  serveWrites(other)
-  return {
-    postMessage: (message) => port.postMessage(message),
-    onMessage: (listener) => port.on('message', listener),
-    onEnd: (listener) => port.once('close', () => listener('it ended')),
   }
 }
 
