@@ -66,7 +66,7 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   const fields = example && Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
   const { path = action?.legacy.paths[0] ?? '', method = action?.legacy.method ?? '', request = fields ?? '' } = call
   const isQuery = method === 'GET' && request !== ''
-  const body = call.request_hex === undefined ? textOf(request) : Uint8Array.from(Buffer.from(call.request_hex, 'hex'))
+  const body = call.request_hex === undefined ? textOf(request) : Buffer.from(call.request_hex, 'hex')
   // Headers are texts.
   const headers = call.headers as Record<string, string>
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path

@@ -161,6 +161,10 @@ const storySchema = z
   }))
 
 export type StoryCall = z.infer<typeof storyCall>
-/** Reads a story. `⟨x×20⟩` stands for 20 times x. */
+/** Reads a story. `⟨x#×20⟩` is 20 times x with another number. */
 export const readStory = (text: string) =>
-  storySchema.parse(JSON.parse(text.replace(/⟨(.+?)×(\d+)⟩/g, (_, unit, times) => unit.repeat(times))))
+  storySchema.parse(
+    JSON.parse(
+      text.replace(/⟨(.+?)×(\d+)⟩/g, (_, unit, times) => `${unit}`.repeat(times).replace(/#/g, (_, at) => at)),
+    ),
+  )

@@ -17,9 +17,9 @@ async function open(...bodies: readonly object[]): Promise<TestGateway> {
 }
 
 /** The differences in the log, and their number in the metrics. */
-async function toldBy({ lines, adminUrl }: TestGateway) {
-  const told = lines().flatMap(({ drift }) => (drift ? [Object(drift).path] : []))
-  const text = await metricsOf({ adminUrl })
+async function toldBy(gateway: TestGateway) {
+  const told = gateway.lines().flatMap(({ drift }) => (drift ? [Object(drift).path] : []))
+  const text = await metricsOf(gateway)
   return { told, count: Number(/^transload_reply_drift_total\{kind="new-field"\} (\d+)$/m.exec(text)?.[1]) }
 }
 
