@@ -7,7 +7,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { actions } from '../../mappings/index.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { as, named, openEdge } from '../callers/tenants-gateway.ts'
-import { basic, get, OWN, post, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
+import { answerTo, basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 
@@ -33,18 +33,13 @@ async function check(
   { url }: Pick<TestGateway, 'url'>,
   { method = 'POST', path = '/v2/shipments', body, type = 'application/json', authorization = basic() }: ClientRequest,
 ) {
-  const reply = await fetch(`${url}/check${path}`, {
+  const reply = await answerTo(`${url}/check${path}`, {
     method,
     headers: { authorization, ...(type && { 'content-type': type }) },
     body: body === undefined || body === '' ? null : typeof body === 'string' ? body : JSON.stringify(body),
   })
-  const verdict = await fetch(`${url}/check/last`, { headers: { authorization } })
-  return {
-    status: reply.status,
-    header: reply.headers.get('transload-check'),
-    example: (await reply.json()) as WholeAnswer['json'],
-    verdict: (await verdict.json()) as WholeAnswer['json'],
-  }
+  const { json: verdict } = await get({ url }, '/check/last', { authorization })
+  return { status: reply.status, header: reply.headers.get('transload-check'), example: reply.json, verdict }
 }
 
 /** Explains the calls that the new code will replace. */
@@ -242,9 +237,9 @@ describe('a caller sees only its own dry runs', () => {
     const { url } = await startGateway()
     const none = await fetch(`${url}/check/v2/shipments`, { method: 'POST', body: '{}' })
     expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')])
-    const last = await fetch(`${url}/check/last`, { headers: { authorization: basic() } })
+    const last = await get({ url }, '/check/last')
     expect([last.status, last.headers.get('content-type')]).toEqual([404, expect.stringContaining('problem+json')])
-    expect(await last.json()).toMatchObject({ title: 'Nothing was checked' })
+    expect(last.json).toMatchObject({ title: 'Nothing was checked' })
   })
 
   test('in tenants mode, not with the credential of another tenant, nor with a wrong one', async () => {
@@ -259,8 +254,7 @@ describe('a caller sees only its own dry runs', () => {
   test('in fixed mode, pages of other sites are refused', async () => {
     const gateway = await explained({ env: OWN })
     expect((await check(gateway, wrong)).header).toBe('differs')
-    const foreign = await fetch(`${gateway.url}/check/last`, { headers: { origin: 'https://evil.example' } })
-    expect(foreign.status).toBe(403)
+    expect((await get(gateway, '/check/last', { origin: 'https://evil.example' })).status).toBe(403)
   })
 })
 
