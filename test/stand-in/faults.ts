@@ -171,7 +171,8 @@ function sendText(
 }
 
 function contentOf(fault: Extract<Fault, { kind: 'status' }>): [string, Readonly<Record<string, string>>] {
-  const { body = { error: { code: 'fault', message: `A fault of status ${fault.status}` } }, headers } = fault
+  const { body = fault.status === 204 ? '' : { error: { message: `A fault of status ${fault.status}` } }, headers } =
+    fault
   if (typeof body !== 'string') return [JSON.stringify(body), { ...headers }]
   const type = body.trimStart().startsWith('<') ? 'text/html' : 'text/plain'
   return [body, { 'content-type': `${type}; charset=utf-8`, ...headers }]
