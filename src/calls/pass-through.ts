@@ -113,6 +113,8 @@ export async function passThrough(
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
       await ended?.((own) => isRefused(shown, own, read))
+      // A reply that breaks off on its way to the caller says no more about it.
+      ended = undefined
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
     // The caller knows its own credential, so only the gateway's is masked.
