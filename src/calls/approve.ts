@@ -67,6 +67,14 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
     await recordApproval(before, earlier, tenant, rooms)
     return bookedAlready(plan, earlier)
   }
+  for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
+    // Under its lock, because its approval may still be under way.
+    const made = await withQuoteLock(tenant, quote.id, sending, rooms.store, () => shipmentOfApproval(quote, read))
+    if (!made) continue
+    await takeBack()
+    await recordApproval(quote, made, tenant, rooms)
+    return bookedAlready(plan, made)
+  }
   approval.isSent = true
   const reply = await sendChange(plan, { ...sending, mayWrite: isHeld }, rooms)
   const quote = withIdsIn(reply, before)
@@ -202,13 +210,13 @@ export function approving<T>(
  * then it is recorded later.
  */
 async function recordApproval(
-  { id: quote, own, names: quoteNames, idsInApproval }: RememberedQuote,
+  approvedQuote: RememberedQuote,
   shown: SeenShipment | undefined,
   tenant: string,
   rooms: CallRooms,
 ): Promise<void> {
-  const isOwn = own !== undefined && !isSameThing(own, quote)
-  const given = isOwn ? [own] : quoteNames.filter((name) => !isSameThing(name, quote))
+  const { id: quote, own, idsInApproval } = approvedQuote
+  const given = namesOfItsShipment(approvedQuote)
   const approved = { tenant, id: quote, approval: 'approved', idsInApproval } as const
   if (!shown) return recordLater({ quote: approved }, rooms)
   const { id, body, vehicles } = shown
@@ -221,6 +229,14 @@ async function recordApproval(
     rooms,
   )
 }
+
+/** Returns the names that the shipment of a quote's approval gets. */
+const namesOfItsShipment = ({ id, own, names }: RememberedQuote): readonly string[] =>
+  own !== undefined && !isSameThing(own, id) ? [own] : names.filter((name) => !isSameThing(name, id))
+
+/** Returns the quotes that had this one's names before, and whose approval was sent: the trip may be booked already. */
+const approvedBefore = (quote: RememberedQuote, tenant: string, { names }: CallRooms) =>
+  names.approvedBefore(tenant, quote, namesOfItsShipment(quote))
 
 async function recordLater(
   record: NamesWrite & { readonly quote: QuoteChange },
@@ -275,15 +291,18 @@ export async function foreseeApproval(
   reference: Reference,
   quote: RememberedQuote,
   tenant: string,
-  { names, store, config }: CallRooms,
+  rooms: CallRooms,
 ): Promise<Prospect> {
+  const { names, store, config } = rooms
   try {
     await requireNoneOpen(quote, tenant, store)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return refused(plan, error, reference.names[0]?.[0])
   }
-  const earlier = quote.approval === '' || config.APPROVAL_BOOKS === 'no' ? [] : [quote.id, ...quote.idsInApproval]
+  const own = quote.approval === '' ? [] : [quote]
+  const approved = config.APPROVAL_BOOKS === 'no' ? [] : [...own, ...(await approvedBefore(quote, tenant, rooms))]
+  const earlier = approved.flatMap(({ id, idsInApproval }) => [id, ...idsInApproval])
   const ids = [...new Set([...(await names.shipmentsOf(tenant, quote)), ...earlier])]
   if (ids.length === 0) return { plan }
   return {

@@ -7,7 +7,6 @@ import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
-import { isSameThing } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
@@ -112,22 +111,8 @@ async function quoteOfBooking(
     const sendsQuoteId = quote.approval === 'approved'
     return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId } }
   }
-  const older = await olderApproval(tenant, quote, values, names)
+  const [older] = await names.approvedBefore(tenant, quote, values)
   return { subject, approved: older && { quote: older, sendsQuoteId: false } }
-}
-
-/** Returns the older approved quote whose shipment the name still means. */
-async function olderApproval(
-  tenant: string,
-  quote: RememberedQuote,
-  values: readonly string[],
-  names: Names,
-): Promise<RememberedQuote | undefined> {
-  for (const { quote: of } of await names.shipmentsNamed(tenant, values)) {
-    const older = of === '' || isSameThing(of, quote.id) ? undefined : await names.quote(tenant, of)
-    if (older && older.approval !== '') return older
-  }
-  return undefined
 }
 
 /** Books, unless an approval of the quote was sent since it was looked up. */

@@ -50,7 +50,7 @@ const spelled = (id: string, key: string) => (id === key ? null : id)
 /* Rows of names */
 
 const NAME = `${NAME_KEY}, id, at, whole`
-const SELECT_NAMES = `SELECT ${NAME}, turn FROM transload.names`
+const SELECT_NAMES = `SELECT ${NAME}, turn, approved FROM transload.names`
 /** A caller may have spelled a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
@@ -136,7 +136,9 @@ export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[]
         )
   return inOrder.map((row) => {
     const name = nameOf(row)
-    return { ...name, [name.kind]: thingIn(name.tenant, row['thing']) }
+    const thing = thingIn(name.tenant, row['thing'])
+    const { approved } = row
+    return typeof approved === 'string' ? { ...name, [name.kind]: thing, approved } : { ...name, [name.kind]: thing }
   })
 }
 
@@ -203,9 +205,14 @@ export async function* scan(
 const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
 
+/** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
+export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+  approved = CASE WHEN old.id <> excluded.id AND EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
+    AND quote.key = transload.thing_key(old.id) AND quote.approval <> '') THEN old.id ELSE old.approved END`
+
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
-  ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
+  ON CONFLICT (${NAME_KEY}) DO UPDATE SET ${SET_NAME},
   at = CASE WHEN excluded.at > old.at THEN excluded.at ELSE old.at END`
 
 /** Keeps the parts that are not given. */

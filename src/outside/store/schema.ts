@@ -118,7 +118,7 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
  * Old names are found by a search of the whole table, because an index would be as large as a name. `name` is the key of a name. For a name
  * of more than 400 characters, that is its beginning with a digest, because a PostgreSQL index takes 2,704 bytes, and `whole` has the full
  * name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name. `bearer` is the key of a shipment, and empty for
- * a quote, because a name means only one. `turn` orders names of the same age. `key` finds an id in every spelling, and `id` is null if it
+ * a quote, because a name means only one. `approved` is an earlier quote with this name whose approval was sent. `turn` orders names of the same age. `key` finds an id in every spelling, and `id` is null if it
  * is spelled like the key. Unknown values of a quote or shipment are null. `used_day` is the day of the last write or noted use, by the
  * store's calendar. A `trail` has a claim's entries as JSON, separated by commas; `old_trails` has those from before a claim was taken
  * again. Leases and locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue, which is due when its first `due`
@@ -137,7 +137,7 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.names (
     tenant TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, bearer TEXT NOT NULL, id TEXT,
-    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL, whole TEXT,
+    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL, whole TEXT, approved TEXT,
     PRIMARY KEY (tenant, name, kind, bearer)
   ) WITHOUT ROWID;
   CREATE INDEX names_in_mixed_case ON transload.names (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);

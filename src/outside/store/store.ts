@@ -138,6 +138,8 @@ export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, with what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {
+  /** The id of the last earlier quote with this name whose approval was sent: the service may have booked it. */
+  readonly approved?: string
   readonly quote?: Quote | undefined
   readonly shipment?: StoredShipment | undefined
 }

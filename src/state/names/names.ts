@@ -174,13 +174,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
   }
 
-  async function shipmentsNamed(tenant: string, values: readonly string[]) {
-    const rows = (await Promise.all(values.map((value) => bearersOf(tenant, value)))).flat()
-    return rows
-      .filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller')
-      .map(({ id, shipment }) => ({ id, quote: shipment?.quote ?? '' }))
-  }
-
   /**
    * Returns the newest booking under one of these references, in any case, whose outcome is not known yet and whose VIN may be `sentVin`.
    * Bookings under `besides` do not count.
@@ -276,12 +269,30 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
       ),
-    /** Returns the shipments to which the caller gave one of these names. */
-    shipmentsNamed,
+    /**
+     * Returns the earlier quotes with one of these names whose approval was sent, so that the name may mean their shipment. A quote that has a
+     * number of its own is not meant by its order's.
+     */
+    approvedBefore: async (tenant: string, quote: RememberedQuote, values: readonly string[]) => {
+      const approved = new Map<string, RememberedQuote>()
+      const rows = (await Promise.all(values.map((value) => bearersOf(tenant, value)))).flat()
+      for (const row of rows) {
+        const booked = row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : undefined
+        for (const id of [booked, row.approved]) {
+          if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
+          const earlier = await quoteOf(tenant, id)
+          const isMeant = id === booked || earlier.own === undefined || isSameThing(earlier.own, row.name)
+          if (isMeant && earlier.approval !== '') approved.set(thingKey(id), earlier)
+        }
+      }
+      return [...approved.values()]
+    },
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
       const own = await store.shipmentsOfQuote(tenant, quote.id)
-      const named = await shipmentsNamed(tenant, quote.names)
+      const named = (await Promise.all(quote.names.map((name) => bearersOf(tenant, name))))
+        .flat()
+        .filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller')
       return [...new Map([...own, ...named].map(({ id }) => [thingKey(id), id])).values()]
     },
     /** Resolves when the write is durable; only then may an answer depend on it. */

@@ -13,6 +13,7 @@ import {
   QUOTE,
   QUOTE_PARTS,
   quoteRow,
+  SET_NAME,
   SET_QUOTE,
   SET_SHIPMENT,
   SHIPMENT,
@@ -180,11 +181,10 @@ const putThings = (table: string, place: number, parts: readonly string[], set: 
 /** The parts of a statement (`WITH`, after `CLOCK`) that write names and things; their three parameters start at this number. */
 const putSteps = (
   first: number,
-) => `put_names AS (INSERT INTO transload.names AS stored (${NAME_KEY}, id, whole, at, turn, used_day)
+) => `put_names AS (INSERT INTO transload.names AS old (${NAME_KEY}, id, whole, at, turn, used_day)
     SELECT ${NAME_KEY}, id, whole, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
     FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, whole text, at bigint, nth int')}
-    ON CONFLICT (${NAME_KEY}) DO UPDATE SET id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
-      at = greatest(excluded.at, stored.at)),
+    ON CONFLICT (${NAME_KEY}) DO UPDATE SET ${SET_NAME}, at = greatest(excluded.at, old.at)),
   ${putThings('quotes', first + 1, QUOTE_PARTS, SET_QUOTE)},
   ${putThings('shipments', first + 2, SHIPMENT_PARTS, SET_SHIPMENT)}`
 
