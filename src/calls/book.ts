@@ -20,7 +20,14 @@ import {
   shipmentWithId,
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
-import type { Claim, KnownVehicles, NamesWrite, Vehicle } from '../outside/store/store.ts'
+import { isOtherVehicle } from '../outside/store/claim.ts'
+import {
+  type Claim,
+  isStoredAsGone,
+  type KnownVehicles,
+  type NamesWrite,
+  type Vehicle,
+} from '../outside/store/store.ts'
 import type { Booking, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
@@ -47,7 +54,7 @@ interface ApprovedQuote {
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
+  const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
   const plan = plannedCall(call, subject)
 
   const look = lookFor(tenant, sending, rooms)
@@ -69,9 +76,9 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   return approved && rooms.config.APPROVAL_BOOKS === 'auto'
     ? withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
-        bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, approved),
+        bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, shipments, approved),
       )
-    : bookOnce(plan, booking, sending, rooms)
+    : bookOnce(plan, booking, sending, rooms, shipments)
 }
 
 /** Claims, sends and records, in this order. */
@@ -80,6 +87,7 @@ async function bookOnce(
   booking: Booking,
   sending: Sending,
   rooms: CallRooms,
+  shipments: readonly string[],
   approved?: ApprovedQuote,
 ): Promise<Answer> {
   const { bookings } = rooms
@@ -88,6 +96,7 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
+    await beforeSending(requireOtherVehicle(shipments, claimed.claim, booking.look, rooms))
     made = approved
       ? await makeOfApproved(plan, approved, claimed.claim, held, rooms)
       : await makeOfUnapproved(plan, claimed.claim, held, rooms)
@@ -97,22 +106,50 @@ async function bookOnce(
   return bookings.made(claimed, made)
 }
 
-/** Returns the quote that a booking refers to, and the approved one behind its name. */
+/** Throws if the booking's reference is the number of a live shipment that no booking here made, and that may have its vehicle. */
+async function requireOtherVehicle(
+  shipments: readonly string[],
+  claim: Claim,
+  look: Booking['look'],
+  rooms: CallRooms,
+): Promise<void> {
+  for (const id of await unbooked(shipments, claim.tenant, rooms)) {
+    if ((await look(id)) !== 'live') continue
+    // As the look has shown it.
+    const shipment = await rooms.names.shipment(claim.tenant, id)
+    if (!isOtherVehicle(claim, { vin: '', vehicle: '' }, shipment))
+      throw gatewayError('booking-conflict/number', { id }, { mayHaveBooked: true })
+  }
+}
+
+/** Returns the shipments that no booking here made, and that are not known to be gone. */
+async function unbooked(shipments: readonly string[], tenant: string, { names, bookings }: CallRooms) {
+  const ids: string[] = []
+  for (const id of shipments)
+    if (!(await bookings.isBooked(tenant, id)) && !isStoredAsGone(await names.shipment(tenant, id))) ids.push(id)
+  return ids
+}
+
+/** Returns the quote that a booking refers to, the approved one behind its name, and shipments that have its reference without a quote. */
 async function quoteOfBooking(
   request: Version1,
   tenant: string,
   names: Names,
-): Promise<{ readonly subject: Subject; readonly approved: ApprovedQuote | undefined }> {
+): Promise<{
+  readonly subject: Subject
+  readonly approved: ApprovedQuote | undefined
+  readonly shipments: readonly string[]
+}> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
-  const quote = await names.quoteNamed(tenant, values)
+  const { quote, shipments } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  if (!quote) return { subject, approved: undefined }
+  if (!quote) return { subject, approved: undefined, shipments }
   if (quote.approval !== '') {
     const sendsQuoteId = quote.approval === 'approved'
-    return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId } }
+    return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId }, shipments }
   }
   const [older] = await names.approvedBefore(tenant, quote, values)
-  return { subject, approved: older && { quote: older, sendsQuoteId: false } }
+  return { subject, approved: older && { quote: older, sendsQuoteId: false }, shipments }
 }
 
 /** Books, unless an approval of the quote was sent since it was looked up. */
@@ -358,7 +395,7 @@ export async function foreseeBooking(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
-  const { subject, approved } = await quoteOfBooking(request, tenant, rooms.names)
+  const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
   const plan = planCall(request, subject, profile.settings)
   if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
   if (plan.problems.length > 0) return { plan }
@@ -371,12 +408,18 @@ export async function foreseeBooking(
     const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
-  if (!approved || rooms.config.APPROVAL_BOOKS === 'no') return { plan }
+  const standing = await unbooked(shipments, tenant, rooms)
+  const remarks = standing.map(
+    (id) =>
+      `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
+  )
+  if (!approved || rooms.config.APPROVAL_BOOKS === 'no') return { plan, remarks }
   const mergeable = await mergeableShipments(approved.quote, tenant, rooms)
-  if (mergeable.length === 0) return { plan: withoutQuoteId(plan) }
+  if (mergeable.length === 0) return { plan: withoutQuoteId(plan), remarks }
   return {
     plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
     remarks: [
+      ...remarks,
       `The quote with this number was approved, so the live call first looks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
     ],
   }

@@ -4,18 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { basic, CLIENT, post, startGateway } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
-import {
-  begin,
-  book,
-  claimOf,
-  creations,
-  expectBooked,
-  expectUnknown,
-  ON_CREATION,
-  OTHER_VIN,
-  REFERENCE,
-  shipments,
-} from './desk.ts'
+import { begin, book, claimOf, creations, expectBooked, ON_CREATION, OTHER_VIN, REFERENCE, shipments } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
 
 const SHORT = { UPSTREAM_TIMEOUT_MS: '1000' }
@@ -35,14 +24,6 @@ describe('a booking in progress', () => {
     expect(tooLong.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
     const waited = book(hasty)
     expect(expectBooked(await waited, true)).toBe(expectBooked(await answer))
-    expect(creations(gateway)).toBe(1)
-  })
-
-  test('that becomes unknown is unknown to the call that waited', async () => {
-    const gateway = await startGateway({ env: SHORT })
-    const patient = await startGateway({ store: gateway.store, serviceUrl: gateway.sandbox.url })
-    const { answer } = await begin(gateway, { kind: 'timeout' })
-    expect(expectUnknown(await book(patient))).toBe(expectUnknown(await answer))
     expect(creations(gateway)).toBe(1)
   })
 

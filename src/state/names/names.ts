@@ -253,15 +253,22 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     },
     /** Returns the quote with an id, and what is remembered of it. */
     quote: quoteOf,
-    /** Returns the quote that a booking refers to with one of these values. */
-    quoteNamed: async (tenant: string, values: readonly string[]) => {
+    /**
+     * Returns the quote that a booking refers to with one of these values, and the shipments without a quote that have such a name. Most of
+     * these are booked; those of an import are not.
+     */
+    namedByBooking: async (tenant: string, values: readonly string[]) => {
+      const shipments: string[] = []
       for (const value of values) {
-        const named = (await bearersOf(tenant, value)).find(({ kind }) => kind === 'quote')
+        const rows = await bearersOf(tenant, value)
+        for (const { kind, givenBy, name, id, shipment } of rows)
+          if (kind === 'shipment' && givenBy === 'caller' && name === value && !shipment?.quote) shipments.push(id)
+        const named = rows.find(({ kind }) => kind === 'quote')
         const quote = named ? named.quote : await store.quote(tenant, value)
         const id = named?.id ?? quote?.id
-        if (id !== undefined) return rememberedQuote(id, quote, store.now() - quoteMemoryMs)
+        if (id !== undefined) return { quote: rememberedQuote(id, quote, store.now() - quoteMemoryMs), shipments }
       }
-      return undefined
+      return { quote: undefined, shipments }
     },
     shipment: store.shipment,
     /** Returns the ids of the shipments to which the service gave this name. */
