@@ -202,7 +202,9 @@ async function lookAtNamed(
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
       if (!stored) return { plan, example, sentence, remarks: [serviceDecides([resolution.id], 'if it is a shipment')] }
-      return { ...(reference.use === 'update' ? foreseeUpdate(plan, reference, stored) : { plan }), example, sentence }
+      const isUpdate = reference.use === 'update'
+      const prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
+      return { ...prospect, example, sentence }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)

@@ -1,6 +1,6 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { asksForNothing, type ErrorCode, gatewayError, untranslatable } from '../language/errors.ts'
+import { asksForNothing, type ErrorCode, type GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
@@ -63,7 +63,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const { formerVins = {} } = stored ?? {}
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
-    if (choice.vin === 'changed') await requireNewVin(reference.vin, valuesOf(reference.names), tenant, id, rooms)
+    const booked = choice.vin === 'changed' && (await earlierBooking(reference, tenant, id, rooms))
+    if (booked) throw booked
     const setsVin = choice.vin === 'changed' || choice.vin === 'new'
     if (setsVin || (reference.changesVehicle && !(await rooms.bookings.isBooked(tenant, id)))) {
       await requireSettled(seen, tenant, rooms)
@@ -176,14 +177,21 @@ export function withoutEffect(plan: Plan): Plan {
  * Foresees which vehicle an update changes. The live call chooses among the vehicles that its read shows, this among those that were shown
  * last.
  */
-export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredShipment): Prospect {
+export async function foreseeUpdate(
+  plan: Plan,
+  reference: Reference,
+  stored: StoredShipment,
+  tenant: string,
+  rooms: CallRooms,
+): Promise<Prospect> {
   if (stored.vehicles.length === 0) return { plan }
+  const refusedBy = (error: GatewayError): Prospect =>
+    plan.problems.length > 0 ? { plan } : refused(plan, error, reference.names[0]?.[0])
   const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
-  if ('is' in choice) {
-    if (plan.problems.length > 0) return { plan }
-    return refused(plan, vinError(choice, reference.vin, 'update'), reference.names[0]?.[0])
-  }
+  if ('is' in choice) return refusedBy(vinError(choice, reference.vin, 'update'))
   const { entry, vin } = choice
+  const booked = vin === 'changed' && (await earlierBooking(reference, tenant, stored.id, rooms))
+  if (booked) return refusedBy(booked)
   const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
   return {
     plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
@@ -192,19 +200,19 @@ export function foreseeUpdate(plan: Plan, reference: Reference, stored: StoredSh
   }
 }
 
-/** Throws if this tenant ever sent a booking for the new VIN. */
-async function requireNewVin(
-  vin: string,
-  references: readonly string[],
+/** Returns the error of an update to a VIN for which this tenant ever sent a booking. */
+async function earlierBooking(
+  { names, vin }: Reference,
   tenant: string,
   id: string,
   { store }: CallRooms,
-): Promise<void> {
+): Promise<GatewayError | undefined> {
   const own = await store.claimsOfShipment(tenant, id)
-  for (const reference of new Set([...references, ...own.map((claim) => claim.reference)])) {
+  for (const reference of new Set([...valuesOf(names), ...own.map((claim) => claim.reference)])) {
     const claim = (await store.claimsOfReference(tenant, reference)).find((one) => one.vin === vin)
-    if (claim) throw gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+    if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
   }
+  return undefined
 }
 
 /**
