@@ -63,12 +63,9 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const { formerVins = {} } = stored ?? {}
     const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
-    const booked = choice.vin === 'changed' && (await earlierBooking(reference, tenant, id, rooms))
-    if (booked) throw booked
-    const setsVin = choice.vin === 'changed' || choice.vin === 'new'
-    if (setsVin || (reference.changesVehicle && !(await rooms.bookings.isBooked(tenant, id)))) {
-      await requireSettled(seen, tenant, rooms)
-    }
+    const own = seen.body && idAt(seen.body, 'external_id')
+    const error = await vehicleError(reference, choice, seen, own, tenant, rooms)
+    if (error) throw error
     vin = choice.vin
     return choice
   }
@@ -190,8 +187,9 @@ export async function foreseeUpdate(
   const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
   if ('is' in choice) return refusedBy(vinError(choice, reference.vin, 'update'))
   const { entry, vin } = choice
-  const booked = vin === 'changed' && (await earlierBooking(reference, tenant, stored.id, rooms))
-  if (booked) return refusedBy(booked)
+  const own = (await rooms.store.claimsOfShipment(tenant, stored.id)).at(-1)?.reference
+  const error = await vehicleError(reference, choice, stored, own, tenant, rooms)
+  if (error) return refusedBy(error)
   const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
   return {
     plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
@@ -200,35 +198,35 @@ export async function foreseeUpdate(
   }
 }
 
-/** Returns the error of an update to a VIN for which this tenant ever sent a booking. */
-async function earlierBooking(
-  { names, vin }: Reference,
+/** Returns the error of an update that changes a vehicle which a booking may have, too. `own` is the shipment's reference. */
+async function vehicleError(
+  { names, vin, changesVehicle }: Reference,
+  choice: VehicleChoice,
+  { id, vehicles }: Pick<SeenShipment, 'id' | 'vehicles'>,
+  own: string | undefined,
   tenant: string,
-  id: string,
-  { store }: CallRooms,
+  { store, bookings }: CallRooms,
 ): Promise<GatewayError | undefined> {
-  const own = await store.claimsOfShipment(tenant, id)
-  for (const reference of new Set([...valuesOf(names), ...own.map((claim) => claim.reference)])) {
-    const claim = (await store.claimsOfReference(tenant, reference)).find((one) => one.vin === vin)
-    if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+  if (choice.vin === 'changed') {
+    const references = (await store.claimsOfShipment(tenant, id)).map((claim) => claim.reference)
+    for (const reference of new Set([...valuesOf(names), ...references])) {
+      // The booking may be canceled since: this tenant ever sent it.
+      const claim = (await store.claimsOfReference(tenant, reference)).find((one) => one.vin === vin)
+      if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+    }
   }
-  return undefined
-}
-
-/**
- * Throws if a booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same
- * vehicle could be booked again.
- */
-async function requireSettled({ body, vehicles }: SeenShipment, tenant: string, { store }: CallRooms): Promise<void> {
-  const reference = body && idAt(body, 'external_id')
-  if (reference === undefined) return
+  const setsVin = choice.vin === 'changed' || choice.vin === 'new'
+  if (own === undefined || !(setsVin || (changesVehicle && !(await bookings.isBooked(tenant, id))))) return undefined
+  // A booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same vehicle
+  // could be booked again.
   const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
-  const open = (await store.claimsOfReference(tenant, reference)).find(
+  const open = (await store.claimsOfReference(tenant, own)).find(
     ({ state, vin }) => (state === 'sending' || state === 'unknown') && isOfIt(vin),
   )
-  if (!open) return
-  const key = open.handle
-  throw open.state === 'sending' ? stillUnknown(key) : gatewayError('outcome-unknown/vehicle', { key })
+  if (!open) return undefined
+  return open.state === 'sending'
+    ? stillUnknown(open.handle)
+    : gatewayError('outcome-unknown/vehicle', { key: open.handle })
 }
 
 /** Returns the fields that a read of a shipment shows. A caller may send them all back. */
