@@ -120,7 +120,12 @@ export function createChecks({ catalog, callers }: CallRooms) {
     }
     const id = action && idIn(spelled, action.service.path)
     const isNamed = id !== undefined && id !== ''
-    const planned = action && (keptOf(owner)?.planned ?? []).find((one) => isSameRequest(one, action, id, theirs))
+    const candidates = action
+      ? (keptOf(owner)?.planned ?? []).filter((one) => isSameRequest(one, action, id, theirs))
+      : []
+    // One reference often covers several vehicles, each with a booking of its own.
+    const ofVehicle = action?.verb === 'book' && candidates.find(({ text }) => haveSameVehicle(parseJson(text), theirs))
+    const planned = ofVehicle || candidates[0]
     // An id in another form counts only if the dry run has it from the service.
     if (isNamed && !isUuid(id) && planned?.id !== id) refused(404, 'path', id, undefined, NO_ID)
     const unknownId = planned
@@ -341,6 +346,15 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
 
 /** Returns a path as declarations and dry runs write it. */
 const declared = (path: string): string => path.replace(/\[\d+\]/g, '[0]')
+
+const haveSameVehicle = (one: unknown, other: unknown): boolean => {
+  const [ours, theirs] = [one, other].map((body) => (isObject(body) ? body['vehicles'] : undefined))
+  return (
+    Array.isArray(ours) &&
+    Array.isArray(theirs) &&
+    theirs.slice(0, MOST_ROWS).some((entry) => isSameVehicle(ours[0], entry))
+  )
+}
 
 const isSameVehicle = (one: unknown, other: unknown): boolean =>
   isObject(one) && isObject(other) && isGiven(one['vin'], true) && isSame(one['vin'], other['vin'])
