@@ -14,7 +14,7 @@ import { isObject, isStructure, JsonError, parseJson, scalarText } from '../lang
 import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
-import { type DryRun, ONLY_IF_SAME } from './dry-run.ts'
+import { type DryRun, FORMER_VIN, ONLY_IF_SAME } from './dry-run.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */
@@ -24,7 +24,7 @@ interface PlannedRequest {
   readonly id: string | undefined
   /** The body, as JSON. */
   readonly text: string
-  /** Places whose value the gateway assumed or may leave unchanged: the new code may know better. */
+  /** Places whose value the gateway assumed, may leave unchanged, or sends elsewhere: the new code may know better. */
   readonly open: readonly string[]
 }
 
@@ -144,7 +144,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
 
   return {
     /** Keeps the request of a dry run for later checks of the same caller. */
-    remember(incoming: IncomingMessage, call: Call, { ok, action, request, fields }: DryRun): void {
+    remember(incoming: IncomingMessage, call: Call, { ok, action, request, fields, unused }: DryRun): void {
       const { authorization } = incoming.headers
       const owner = callers.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
       const declared = catalog.actions.get(action)?.action
@@ -152,8 +152,10 @@ export function createChecks({ catalog, callers }: CallRooms) {
       const [path = '', query] = request.url.slice(request.url.indexOf('/v2/')).split('?')
       const id = path.includes('{') ? undefined : idIn(path, declared.service.path)
       const text = JSON.stringify(request.body ?? Object.fromEntries(new URLSearchParams(query)))
+      // A former VIN selects the vehicle but is not sent, so nothing shows which one it is.
+      const isSelected = unused.some(({ why }) => why === FORMER_VIN)
       const open = fields.flatMap(({ to, assumed, warning }) =>
-        assumed !== undefined || warning === ONLY_IF_SAME ? [to] : [],
+        assumed !== undefined || warning === ONLY_IF_SAME || (isSelected && to.startsWith('vehicles[')) ? [to] : [],
       )
       const before = keptOf(owner)
       keep(owner, call.caller.tenant !== undefined, {

@@ -417,7 +417,8 @@ function idShownIn(body: unknown, kind: 'quote' | 'shipment'): string {
 
 const NO_BYTES = Buffer.alloc(0)
 
-const FORMER_VIN = 'selects the vehicle that had this VIN before; the old VIN is not written back'
+/** The remark on a VIN that an update does not send. */
+export const FORMER_VIN = 'selects the vehicle that had this VIN before; the old VIN is not written back'
 
 const DIFFERENCES_COUNT =
   'The live call reads the shipment first, changes the values that differ, and sends all of it back. Message lists the changes. A value that the shipment already shows is accepted, even if it cannot be translated.'
