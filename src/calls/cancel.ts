@@ -106,6 +106,7 @@ async function cancelAndRead(
 export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
   const standing = new Set<string>()
   const noted = new Set<string>()
+  let isBegun = false
   const write = (work: () => Promise<void>) => bookings.later(tenant, `perhaps canceled ${name}`, work)
   const change = async (id: string, from: string, state: 'live' | 'perhaps-canceled') => {
     const now = (await names.shipment(tenant, id))?.state
@@ -114,13 +115,17 @@ export async function notePerhapsCanceled(tenant: string, name: string, { names,
     await names.write({ shipment: { tenant, id, state } })
     noted.add(id)
   }
-  await write(async () => {
+  const begin = async () => {
     for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'perhaps-canceled')
-  })
+    isBegun = true
+  }
+  await write(begin)
   return async (isRefused: (id: string) => Promise<boolean>): Promise<void> => {
     const refused = new Set<string>()
-    for (const id of standing) if (await isRefused(id)) refused.add(id)
+    for (const id of isBegun ? standing : [name]) if (await isRefused(id)) refused.add(id)
     await write(async () => {
+      // The store may have failed before, and this replaces what is to be written later.
+      if (!isBegun) await begin()
       for (const id of standing) {
         if (!refused.has(id)) await change(id, 'live', 'perhaps-canceled')
         else if (noted.has(id)) await change(id, 'perhaps-canceled', 'live')
