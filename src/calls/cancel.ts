@@ -18,6 +18,7 @@ import {
   goneShipment,
   ignoredSentence,
   namesShownIn,
+  noteInDoubt,
   numberUnknown,
   type ShipmentSubject,
   seenShipment,
@@ -35,7 +36,7 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   const subject = await shipmentNamedBy(reference, call, rooms)
   const plan = plannedCall(call, subject)
 
-  const ended = await notePerhapsCanceled(tenant, subject.id, rooms)
+  const ended = await noteInDoubt(tenant, subject.id, rooms)
   const unknown = () => numberUnknown('shipment', reference.names)
   const body = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error: unknown) => {
     await ended(async () => false)
@@ -95,43 +96,6 @@ async function cancelAndRead(
   const shipment = shipmentIfRead(now, id)
   if (!shipment) throw refusalOf(plan, reply)
   return isCanceled(shipment.body) ? shipment.body : refusalOf(plan, reply)
-}
-
-/**
- * Notes that a shipment, given by its id or the service's number, may be canceled, until a read shows its state. The note comes before the
- * cancellation is sent, because the gateway may not outlive it. Returns a function to call after it, which asks for each id whether its
- * cancellation was provably not made. If so, it takes back the note; if not, it notes it again, because a read or another cancellation may
- * have come meanwhile. Neither rejects.
- */
-export async function notePerhapsCanceled(tenant: string, name: string, { names, bookings }: CallRooms) {
-  const standing = new Set<string>()
-  const noted = new Set<string>()
-  let isBegun = false
-  const write = (work: () => Promise<void>) => bookings.later(tenant, `perhaps canceled ${name}`, work)
-  const change = async (id: string, from: string, state: 'live' | 'perhaps-canceled') => {
-    const now = (await names.shipment(tenant, id))?.state
-    if (now === 'live' || now === 'perhaps-canceled') standing.add(id)
-    if (now !== from) return
-    await names.write({ shipment: { tenant, id, state } })
-    noted.add(id)
-  }
-  const begin = async () => {
-    for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'perhaps-canceled')
-    isBegun = true
-  }
-  await write(begin)
-  return async (isRefused: (id: string) => Promise<boolean>): Promise<void> => {
-    const refused = new Set<string>()
-    for (const id of isBegun ? standing : [name]) if (await isRefused(id)) refused.add(id)
-    await write(async () => {
-      // The store may have failed before, and this replaces what is to be written later.
-      if (!isBegun) await begin()
-      for (const id of standing) {
-        if (!refused.has(id)) await change(id, 'live', 'perhaps-canceled')
-        else if (noted.has(id)) await change(id, 'perhaps-canceled', 'live')
-      }
-    })
-  }
 }
 
 /** Statuses that may mean that the shipment was canceled already. */

@@ -23,7 +23,7 @@ import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'
 import { type RememberedQuote, rememberedQuote } from '../state/names/names.ts'
 import { approving, noteApprovalReply } from './approve.ts'
-import { notePerhapsCanceled } from './cancel.ts'
+import { noteInDoubt } from './subject.ts'
 import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
 import { isRefused, noteVersion2Reply } from './version2.ts'
@@ -48,11 +48,12 @@ export async function passThrough(
   const patience = { deadline, timeoutMs, readerTimeoutMs }
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
+  const cancels = meaning?.verb === 'cancel'
   const isSafe = SAFE_METHODS.has(method)
   // The service may be closing a kept connection just then, and nobody would know whether it made the change.
   const isChange = !isSafe && !MAKES_NOTHING.test(url)
   let last: StreamedReply | undefined
-  let ended: Awaited<ReturnType<typeof notePerhapsCanceled>> | undefined
+  let ended: Awaited<ReturnType<typeof noteInDoubt>> | undefined
   try {
     let sent: string | undefined
     let mayWrite = () => true
@@ -95,8 +96,8 @@ export async function passThrough(
       if (!last) throw new Error('A call that is passed through is sent at least once.')
       return last
     }
-    if (meaning?.verb === 'cancel' && tenant !== undefined && acceptance.isProven())
-      ended = await notePerhapsCanceled(tenant, meaning.id, rooms)
+    if ((cancels || meaning?.verb === 'update') && tenant !== undefined && acceptance.isProven())
+      ended = await noteInDoubt(tenant, meaning.id, rooms)
     const reply =
       meaning?.verb === 'approve' && tenant !== undefined
         ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
@@ -107,12 +108,11 @@ export async function passThrough(
         : undefined
     if (
       used &&
-      ((used.verb === 'cancel' && isSuccess(reply.status)) ||
-        (await mayFree(used, reply, acceptance.isProven(), bookings)))
+      ((cancels && isSuccess(reply.status)) || (await mayFree(used, reply, acceptance.isProven(), bookings)))
     ) {
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
-      await ended?.((own) => isRefused(shown, own, read))
+      await ended?.(async (own) => cancels && isRefused(shown, own, read))
       // A reply that breaks off on its way to the caller says no more about it.
       ended = undefined
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
@@ -123,7 +123,7 @@ export async function passThrough(
     await reply.toReader(mask)
   } catch (cause) {
     last?.drop()
-    await ended?.(async () => isNotMade(cause))
+    await ended?.(async () => cancels && isNotMade(cause))
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'

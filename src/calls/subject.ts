@@ -19,7 +19,7 @@ import {
   vinKey,
 } from '../state/names/resolve.ts'
 import { namesIn, type Version1 } from './read-request.ts'
-import type { AskingCall, AskingRooms } from './verb.ts'
+import type { AskingCall, AskingRooms, CallRooms } from './verb.ts'
 
 /** The quote or shipment that a call is about, as far as it is known. */
 export interface Subject {
@@ -167,6 +167,43 @@ export async function noteSeen(
 /** Records what the reply to an update has shown. If it says that the shipment is canceled, that frees nothing: only a read proves it. */
 export const noteReplied = (tenant: string, seen: SeenShipment, { names }: AskingRooms): Promise<void> =>
   names.noteShown(tenant, seen, namesShownIn(seen.body))
+
+/**
+ * Notes that a shipment, given by its id or the service's number, may be canceled or changed, until a read shows it. The note comes before
+ * the request is sent, because the gateway may not outlive it. Returns a function to call after it, which asks for each id whether the
+ * request provably changed nothing. If so, it takes back the note; if not, it notes it again, because a read or another request may have
+ * come meanwhile. Neither rejects.
+ */
+export async function noteInDoubt(tenant: string, name: string, { names, bookings }: CallRooms) {
+  const standing = new Set<string>()
+  const noted = new Set<string>()
+  let isBegun = false
+  const write = (work: () => Promise<void>) => bookings.later(tenant, `perhaps canceled ${name}`, work)
+  const change = async (id: string, from: string, state: 'live' | 'perhaps-canceled') => {
+    const now = (await names.shipment(tenant, id))?.state
+    if (now === 'live' || now === 'perhaps-canceled') standing.add(id)
+    if (now !== from) return
+    await names.write({ shipment: { tenant, id, state } })
+    noted.add(id)
+  }
+  const begin = async () => {
+    for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'perhaps-canceled')
+    isBegun = true
+  }
+  await write(begin)
+  return async (isRefused: (id: string) => Promise<boolean>): Promise<void> => {
+    const refused = new Set<string>()
+    for (const id of isBegun ? standing : [name]) if (await isRefused(id)) refused.add(id)
+    await write(async () => {
+      // The store may have failed before, and this replaces what is to be written later.
+      if (!isBegun) await begin()
+      for (const id of standing) {
+        if (!refused.has(id)) await change(id, 'live', 'perhaps-canceled')
+        else if (noted.has(id)) await change(id, 'perhaps-canceled', 'live')
+      }
+    })
+  }
+}
 
 /** Returns the error of a call that does not mean exactly one shipment or quote. */
 export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {

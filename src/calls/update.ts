@@ -29,6 +29,7 @@ import {
   goneShipment,
   ignoredSentence,
   lookFor,
+  noteInDoubt,
   noteReplied,
   noteSeen,
   numberUnknown,
@@ -87,8 +88,15 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     settings: profile.settings,
     verify,
     choose,
-    around: (send: () => Promise<UpstreamReply>) =>
-      vin === 'changed' ? withSentVin(reference.vin, id, tenant, send, rooms) : send(),
+    around: async (send: () => Promise<UpstreamReply>, { places }: Changes) => {
+      if (!('vehicles' in places)) return send()
+      const ended = await noteInDoubt(tenant, id, rooms)
+      try {
+        return await (vin === 'changed' ? withSentVin(reference.vin, id, tenant, send, rooms) : send())
+      } finally {
+        await ended(async () => false)
+      }
+    },
   }
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it does not show a shipment')
@@ -264,7 +272,7 @@ interface Merging {
    * Calls `send`, with what must be noted before and after it.
    * @default nothing is noted
    */
-  readonly around?: (send: () => Promise<UpstreamReply>) => Promise<UpstreamReply>
+  readonly around?: (send: () => Promise<UpstreamReply>, changes: Changes) => Promise<UpstreamReply>
   /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
@@ -316,7 +324,7 @@ async function mergeIntoCurrent(
     const body = compiled.overlay(shipment.body, changes.places, entry)
     const put = { ...shipmentRead(id), method: 'PUT', body, ifMatch: etag } as const
     const send = () => replyToChange(service.send(put, sending))
-    const reply = await (merging.around?.(send) ?? send())
+    const reply = await (merging.around?.(send, changes) ?? send())
     if (isSuccess(reply.status)) {
       const after = changeOf(reply, 'shipment', shipment.id)
       if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, lookFor(tenant, sending, rooms))

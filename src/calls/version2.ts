@@ -23,10 +23,10 @@ import {
   withoutCredential,
 } from '../outside/service/service.ts'
 import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
-import { DONE_PERHAPS, notePerhapsCanceled } from './cancel.ts'
+import { DONE_PERHAPS } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
-import { noteReplied, noteSeen, seenShipment } from './subject.ts'
+import { noteInDoubt, noteReplied, noteSeen, seenShipment } from './subject.ts'
 import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
@@ -71,19 +71,20 @@ export async function passOnBody(
   const { verb } = compiled.action
   const { method, path } = toService
   const { acceptance } = sending.account
+  const cancels = verb === 'cancel'
   const ended =
-    verb === 'cancel' && id !== undefined && acceptance.isProven()
-      ? await notePerhapsCanceled(tenant, id, rooms)
+    (cancels || verb === 'update') && id !== undefined && acceptance.isProven()
+      ? await noteInDoubt(tenant, id, rooms)
       : undefined
   let reply: UpstreamReply
   try {
     reply = await service.send(toService, sending)
   } catch (cause) {
-    await ended?.(async () => isNotMade(cause))
+    await ended?.(async () => cancels && isNotMade(cause))
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
-  await ended?.((own) => isRefused(reply, own, read))
+  await ended?.(async (own) => cancels && isRefused(reply, own, read))
   // A refusal to a stranger frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)

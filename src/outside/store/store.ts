@@ -121,7 +121,10 @@ export interface KnownVehicles {
 interface ShipmentParts extends KnownVehicles {
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
-  /** `perhaps-canceled` after a cancellation whose outcome is not known; its booking is not replayed without a read. */
+  /**
+   * `perhaps-canceled` after a cancellation or a change of a vehicle whose outcome is not known. Until a read, its booking is not replayed,
+   * and no booking of its reference is for another vehicle.
+   */
   readonly state: ShipmentState | 'perhaps-canceled'
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string

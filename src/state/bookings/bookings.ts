@@ -149,6 +149,7 @@ export function createBookings(deps: BookingParts) {
     const wanted = { ...claimFor(booking, handle(), instance, dedupeWindowMs), request }
     const underWay = calls.add({ handle: wanted.handle, over: Promise.withResolvers(), sends: undefined })
     let isClaimed = false
+    let looked = ''
     try {
       for (;;) {
         const isHeld = await holdLease()
@@ -166,7 +167,10 @@ export function createBookings(deps: BookingParts) {
           return { claim, isHeld, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
-        if (await isGoneByNow(claim, course, booking)) continue
+        if (claim.shipment !== looked && (await isOutdated(claim, course, booking))) {
+          looked = claim.shipment
+          continue
+        }
         if (course === 'wait') {
           await waitFor(claim, booking.deadline)
           continue
@@ -243,24 +247,26 @@ export function createBookings(deps: BookingParts) {
   }
 
   /**
-   * Reports whether a look shows that a booking's shipment is gone, which frees the key. An old booking's shipment is looked at too, but
-   * there a failed look changes nothing. The look must succeed for a credential that did not make the booking, and if the service last
-   * showed the shipment as gone before the booking was recorded.
+   * Reports whether a look may have changed what a claim means: it shows that the booking's shipment is gone, which frees the key, or
+   * settles a doubt about it. An old booking's shipment is looked at too, but there a failed look changes nothing. The look must succeed
+   * for a credential that did not make the booking, and if the shipment is in doubt, or was shown as gone before the booking was recorded.
    */
-  async function isGoneByNow(
+  async function isOutdated(
     { state, changedAt, handle, shipment }: Claim,
     course: Course,
     { tenant, credential, replayCheckAfterMs, look }: Booking,
   ): Promise<boolean> {
     if (state !== 'booked') return false
     const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
-    const mustRead = isOfAnother || (await isNotedAsGone(tenant, shipment))
+    const isNoted = await isNotedAsGone(tenant, shipment)
+    const mustRead = isOfAnother || isNoted
     if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
     })
-    if (shown === 'live') return false
+    // The look may have shown other vehicles.
+    if (shown === 'live') return isNoted
     // The look frees the key. Until the store has done so, the old answer is no longer true and a new booking is not safe.
     if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
