@@ -4,7 +4,7 @@ import type { PassThrough } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import { version2Call } from '../edge/routing.ts'
 import { HOP_BY_HOP } from '../language/answer.ts'
-import { GatewayError, gatewayError, RETRY_SOON } from '../language/errors.ts'
+import { GatewayError } from '../language/errors.ts'
 import { serviceId } from '../language/text/service-text.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
@@ -45,7 +45,6 @@ export async function passThrough(
   const { id: requestId } = call.request
   const timeoutMs = rooms.config.UPSTREAM_TIMEOUT_MS
   const deadline = performance.now() + timeoutMs
-  const patience = { deadline, timeoutMs, readerTimeoutMs }
   const streams = body instanceof Readable
   const meaning = version2Call(method, url)
   const cancels = meaning?.verb === 'cancel'
@@ -58,7 +57,6 @@ export async function passThrough(
     let sent: string | undefined
     let mayWrite = () => true
     const attempt = async (authorization: string | undefined): Promise<AuthorizedReply> => {
-      if (!mayWrite()) throw gatewayError('interrupted', {}, RETRY_SOON)
       // Only the last reply goes to the caller.
       last?.drop()
       sent = authorization
@@ -74,6 +72,7 @@ export async function passThrough(
         body,
         bodyTimeout: timeoutMs,
       }
+      const patience = { deadline, timeoutMs, readerTimeoutMs, mayWrite }
       try {
         last = await stream(upstream.line(account, isChange), request, outgoing, patience)
       } catch (error) {

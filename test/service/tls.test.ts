@@ -7,6 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import type { Store } from '../../src/outside/store/store.ts'
+import { ask } from '../bookings/desk.ts'
 import { get, OWN, startGateway } from '../gateway.ts'
 import { book, quote } from './calls.ts'
 
@@ -27,7 +29,7 @@ async function openTlsService() {
     server.closeAllConnections()
   })
   // A server that listens on a port has an address with a port.
-  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, paths }
+  return { url: `https://localhost:${(server.address() as AddressInfo).port}`, paths, server }
 }
 
 test('a service with a certificate from V2_CA_FILE is called in every way', async () => {
@@ -37,6 +39,18 @@ test('a service with a certificate from V2_CA_FILE is called in every way', asyn
   expect((await book(gateway)).json.TransportationBooked).toBe('Yes')
   expect((await get(gateway, '/v2/shipments/s-1')).status).toBe(200)
   expect(service.paths).toEqual(['/v2/quote', '/v2/shipments', '/v2/shipments/s-1'])
+})
+
+test('an approval under /v2/ that loses its lock while the connection is made is not sent', async () => {
+  const { url, paths, server } = await openTlsService()
+  const store = createMemoryStore()
+  let isHeld = true
+  server.once('connection', () => {
+    isHeld = false
+  })
+  const exclusive: Store['exclusive'] = (key, waitMs, work) => store.exclusive(key, waitMs, () => work(() => isHeld))
+  const gateway = await startGateway({ env: TRUSTED, serviceUrl: url, store: { ...store, exclusive } })
+  expect([(await ask(gateway, 'POST', '/v2/quote/q-1/approve')).status, paths]).toEqual([503, []])
 })
 
 test.each([

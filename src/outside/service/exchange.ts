@@ -374,7 +374,7 @@ const HELD_BYTES = 64 * 1024
 /** The operation of all requests that are passed through, in the metrics. */
 const PASSED_THROUGH = 'passed through'
 
-/** How long the service and the reader may take. */
+/** How long the service and the reader may take, and whether the request is still wanted. */
 interface Patience {
   /**
    * The service's deadline, in milliseconds of `performance.now()`, for the head of its reply, and for the whole reply if it is buffered.
@@ -383,6 +383,8 @@ interface Patience {
   readonly deadline: number
   readonly timeoutMs: number
   readonly readerTimeoutMs: number
+  /** Checked as for a request that is not streamed. */
+  readonly mayWrite: () => boolean
 }
 
 /**
@@ -435,6 +437,7 @@ class Streamed extends Sent implements Dispatcher.DispatchHandler, StreamedReply
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
     if (this.#failure) controller.abort(this.#failure)
+    else if (!this.#patience.mayWrite()) this.fail(new NoReply('withdrawn'))
     else if (this.#body instanceof Readable) {
       this.stopWaiting()
       this.#body.once('end', () => {
