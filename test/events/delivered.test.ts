@@ -76,12 +76,16 @@ describe('a delivery', () => {
       const { store, pass, bodyOf } = await openTo()
       const claim = newClaim({ isOfReference: true })
       await store.claim(claim)
-      const reply = JSON.stringify({ status: 200, headers: { 'Transload-Shipment-Number': 'TL-100001' }, body: '{}' })
+      const reply = JSON.stringify({
+        status: 200,
+        headers: { 'Transload-Shipment-Number': 'TL%20100%C3%A9' },
+        body: '{}',
+      })
       const booked = { state: 'booked', instance: 'i', shipment: ID, reply, why: 'made' } as const
       await store.change({ ...claim, version: 1 }, booked)
       await store.takeEvent(newEvent({ shipment }))
       await pass(0)
-      expect(bodyOf(0)).toMatchObject({ ShipmentNumber: 'TL-100001', ReferenceNumber: 'REF-1' })
+      expect(bodyOf(0)).toMatchObject({ ShipmentNumber: 'TL 100é', ReferenceNumber: 'REF-1' })
     },
   )
 })

@@ -46,6 +46,13 @@ export function headerText(text: string): string {
   return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
 }
 
+/** Returns the text of a header value that `headerText` made. */
+export const textOfHeader = (value: string): string =>
+  Buffer.from(
+    value.replace(/%(20|[89A-F][0-9A-F])/g, (_, hex) => String.fromCharCode(parseInt(hex, 16))),
+    'latin1',
+  ).toString()
+
 /** Returns an id from the service as text; undefined for a value that cannot be an id. */
 export function serviceId(value: unknown): string | undefined {
   if (typeof value !== 'string' && !isInteger(value)) return undefined

@@ -4,6 +4,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
+import { textOfHeader } from '../../language/text/service-text.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
@@ -448,7 +449,8 @@ export function numberIn({ reply }: Claim): string | undefined {
   if (reply === '') return undefined
   // Only the record of bookings and an operator's settlement write this.
   const { headers }: Partial<Answer> = JSON.parse(reply)
-  return headers?.[SHIPMENT_NUMBER]
+  const number = headers?.[SHIPMENT_NUMBER]
+  return number && textOfHeader(number)
 }
 
 /** The error of a call that timed out while it waited for the same booking. */
