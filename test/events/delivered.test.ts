@@ -251,7 +251,7 @@ describe('receivers that fail', () => {
   })
 
   test('a receiver that is down for three days gets the event in ten tries; then it is parked until it is replayed', async () => {
-    const { take, pass, found, store, lines, receiver, received } = await openTo(replies(503))
+    const { take, pass, found, store, deliveries, lines, receiver, received } = await openTo(replies(503))
     const id = await take({ event: 'shipment.created' })
     await pass(0)
     const pauses = [5_000, 300_000, 1_800_000, ...[2, 5, 10, 14, 20, 24].map((hours) => hours * HOUR_MS)]
@@ -273,6 +273,11 @@ describe('receivers that fail', () => {
     expect(await store.replayEvents([id])).toBe(1)
     await pass(0)
     expect(await found(id)).toMatchObject({ state: 'delivered', failures: 0 })
+    // It comes in the format that its tenant has by then.
+    deliveries.setEndpoints([endpoint(receiver.url, { format: 'form' })])
+    await store.replayEvents([id])
+    await pass(0)
+    expect(received.at(-1)?.body).toMatch(/^Event=shipment.created&/)
   })
 
   test('410 stops the endpoint until an operator resumes it, but events are still stored', async () => {

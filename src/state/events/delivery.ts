@@ -141,9 +141,11 @@ export function startDelivery(
 
   /** Makes one try of a leased event, and stores its result. */
   async function deliver(event: StoredEvent, endpoint: CallbackEndpoint, mayStart: () => boolean): Promise<void> {
-    const body = event.body ?? (await render(event, endpoint))
+    // The operator may have changed the format since the last try.
+    const kept = event.body?.format === endpoint.format ? event.body : undefined
+    const body = kept ?? (await render(event, endpoint))
     if ('state' in body) return void (await store.finishTry(event, body))
-    if (!event.body && !(await store.keepBody(event, body))) return
+    if (!kept && !(await store.keepBody(event, body))) return
     if (closing.signal.aborted || !mayStart()) return
     const { signal } = closing
     const reply = await post(endpoint, { id: event.id, body, at: Date.now(), signal })
