@@ -49,6 +49,7 @@ export async function openOffice({ endpoints, store: given, ...options }: Office
   const deliveries = startDelivery({
     store,
     catalog: await loadMappings(),
+    config: { UPSTREAM_TIMEOUT_MS: 15_000 },
     resolve: async () => [],
     statusOf: async () => undefined,
     // Its leases last for their full time.

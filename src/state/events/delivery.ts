@@ -1,4 +1,5 @@
 import { eventStatuses } from '../../../mappings/shipment-event.ts'
+import type { Config } from '../../language/config/config.ts'
 import { NO_NAMES, type ServiceEvent, type ShipmentNames, statusTold } from '../../language/mapping/callback.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { valueAt } from '../../language/mapping/paths.ts'
@@ -49,8 +50,8 @@ const SLOTS = 8
 /** The most concurrent tries for all tenants, besides the one that every tenant has for itself. */
 const SHARED_SLOTS = 256
 
-/** An event may arrive before the reply of the booking that made its shipment. */
-const WAIT_FOR_NAMES_MS = 10_000
+/** An event may arrive before the reply of the booking that made its shipment. After that reply's time-out, a read still finds the names. */
+const WAIT_AFTER_BOOKING_MS = 10_000
 const LOOK_FOR_NAMES_EVERY_MS = 1_000
 
 const NO_TRIES = { tries: 0, delivered: 0, last: undefined } as const
@@ -65,13 +66,14 @@ export function startDelivery(
     readonly store: Store
     readonly catalog: Catalog
     readonly log: Logger
+    readonly config: Pick<Config, 'UPSTREAM_TIMEOUT_MS'>
     /** Returns the status that the service shows for an event's shipment; undefined if it shows none. */
     readonly statusOf: (event: StoredEvent) => Promise<string | undefined>
     /** The gateway's lease, which ends the leases of its events. */
     readonly leases: Pick<Leases, 'instance' | 'hold'>
   },
 ) {
-  const { store, catalog, log, statusOf, leases: own } = deps
+  const { store, catalog, log, config, statusOf, leases: own } = deps
   const { pollEveryMs = POLL_EVERY_MS, leaseMs = LEASE_MS, slots = SLOTS } = deps
   const post = createPost(deps)
   const closing = new AbortController()
@@ -170,7 +172,8 @@ export function startDelivery(
     const fault = event.shipment === '' || event.event === UNNAMED ? faultOf(event) : undefined
     if (fault !== undefined) return { state: 'parked', outcome: fault, isFailure: false }
     let names = await namesOf(event)
-    const mayBeNamed = !names && store.now() - event.receivedAt < WAIT_FOR_NAMES_MS
+    const waitMs = config.UPSTREAM_TIMEOUT_MS + WAIT_AFTER_BOOKING_MS
+    const mayBeNamed = !names && store.now() - event.receivedAt < waitMs
     if (mayBeNamed && (await hasOpenBooking(event.tenant))) {
       // Looked up again, because the booking may have been recorded since.
       names = await namesOf(event)
