@@ -105,7 +105,7 @@ const tenant = z
     name: z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
-      .describe('Required. Appears in the log; each tenant has its own numbers.'),
+      .describe('Required. Do not change it: bookings and numbers belong to it.'),
     credentials: z
       .array(credential)
       .default([])
