@@ -7,6 +7,7 @@ import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
+import { isSameThing } from '../language/text/service-text.ts'
 import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
@@ -96,9 +97,12 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
-    await beforeSending(requireOtherVehicle(shipments, claimed.claim, booking.look, rooms))
+    const mergeable = approved
+      ? await beforeSending(mergeableShipments(approved.quote, claimed.claim.tenant, rooms))
+      : []
+    await beforeSending(requireOtherVehicle(shipments, mergeable, claimed.claim, booking.look, rooms))
     made = approved
-      ? await makeOfApproved(plan, approved, claimed.claim, held, rooms)
+      ? await makeOfApproved(plan, approved, mergeable, claimed.claim, held, rooms)
       : await makeOfUnapproved(plan, claimed.claim, held, rooms)
   } catch (error) {
     throw await bookings.failed(claimed, error)
@@ -109,11 +113,12 @@ async function bookOnce(
 /** Throws if the booking's reference is the number of a live shipment that no booking here made, and that may have its vehicle. */
 async function requireOtherVehicle(
   shipments: readonly string[],
+  mergeable: readonly string[],
   claim: Claim,
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
-  for (const id of await unbooked(shipments, claim.tenant, rooms)) {
+  for (const id of await unbooked(shipments, mergeable, claim.tenant, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
     const shipment = await rooms.names.shipment(claim.tenant, id)
@@ -122,10 +127,15 @@ async function requireOtherVehicle(
   }
 }
 
-/** Returns the shipments that no booking here made, and that are not known to be gone. */
-async function unbooked(shipments: readonly string[], tenant: string, { names, bookings }: CallRooms) {
+/** Returns the shipments that no booking here made or is merged into, and that are not known to be gone. */
+async function unbooked(
+  shipments: readonly string[],
+  mergeable: readonly string[],
+  tenant: string,
+  { names, bookings }: CallRooms,
+) {
   const ids: string[] = []
-  for (const id of shipments)
+  for (const id of shipments.filter((one) => !mergeable.some((other) => isSameThing(one, other))))
     if (!(await bookings.isBooked(tenant, id)) && !isStoredAsGone(await names.shipment(tenant, id))) ids.push(id)
   return ids
 }
@@ -199,13 +209,13 @@ const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
+  mergeable: readonly string[],
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { tenant } = claim
   const { quote } = approved
-  const mergeable = await beforeSending(mergeableShipments(quote, tenant, rooms))
   if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const id of mergeable) {
@@ -408,13 +418,14 @@ export async function foreseeBooking(
     const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
-  const standing = await unbooked(shipments, tenant, rooms)
+  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  const mergeable = asks ? await mergeableShipments(approved.quote, tenant, rooms) : []
+  const standing = await unbooked(shipments, mergeable, tenant, rooms)
   const remarks = standing.map(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
   )
-  if (!approved || rooms.config.APPROVAL_BOOKS === 'no') return { plan, remarks }
-  const mergeable = await mergeableShipments(approved.quote, tenant, rooms)
+  if (!asks) return { plan, remarks }
   if (mergeable.length === 0) return { plan: withoutQuoteId(plan), remarks }
   return {
     plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
