@@ -23,6 +23,7 @@ import {
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import { isOtherVehicle } from '../outside/store/claim.ts'
 import {
+  type BookedVehicle,
   type Claim,
   isStoredAsGone,
   type KnownVehicles,
@@ -118,27 +119,34 @@ async function requireOtherVehicle(
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
-  for (const id of await unbooked(shipments, mergeable, claim.tenant, rooms)) {
+  for (const id of await unbooked(shipments, mergeable, claim, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
     const shipment = await rooms.names.shipment(claim.tenant, id)
-    if (!isOtherVehicle(claim, { vin: '', vehicle: '' }, shipment))
+    if (!isOtherVehicle(claim, NO_CLAIM, shipment))
       throw gatewayError('booking-conflict/number', { id }, { mayHaveBooked: true })
   }
 }
 
-/** Returns the shipments that no booking here made or is merged into, and that are not known to be gone. */
+/** Returns the shipments that no booking here made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
   shipments: readonly string[],
   mergeable: readonly string[],
-  tenant: string,
+  wanted: BookedVehicle & { readonly tenant: string },
   { names, bookings }: CallRooms,
 ) {
   const ids: string[] = []
-  for (const id of shipments.filter((one) => !mergeable.some((other) => isSameThing(one, other))))
-    if (!(await bookings.isBooked(tenant, id)) && !isStoredAsGone(await names.shipment(tenant, id))) ids.push(id)
+  for (const id of shipments.filter((one) => !mergeable.some((other) => isSameThing(one, other)))) {
+    if (await bookings.isBooked(wanted.tenant, id)) continue
+    const stored = await names.shipment(wanted.tenant, id)
+    // An import knows one VIN alone, and the shipment may have more vehicles.
+    const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
+    if (!isStoredAsGone(stored) && !(isShown && isOtherVehicle(wanted, NO_CLAIM, stored))) ids.push(id)
+  }
   return ids
 }
+
+const NO_CLAIM: BookedVehicle = { vin: '', vehicle: '' }
 
 /** Returns the quote that a booking refers to, the approved one behind its name, and shipments that have its reference without a quote. */
 async function quoteOfBooking(
@@ -409,7 +417,8 @@ export async function foreseeBooking(
   const plan = planCall(request, subject, profile.settings)
   if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
   if (plan.problems.length > 0) return { plan }
-  const met = await rooms.bookings.foresee(bookingOf(plan, headers, caller, 0))
+  const booking = bookingOf(plan, headers, caller, 0)
+  const met = await rooms.bookings.foresee(booking)
   if (met) {
     const { claim, ageMs = 0 } = met
     const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads shipment ${claim?.shipment}. If it is canceled or gone, the booking is sent again.`
@@ -420,7 +429,7 @@ export async function foreseeBooking(
   }
   const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
   const mergeable = asks ? await mergeableShipments(approved.quote, tenant, rooms) : []
-  const standing = await unbooked(shipments, mergeable, tenant, rooms)
+  const standing = await unbooked(shipments, mergeable, { ...booking, vehicle: JSON.stringify(booking.vehicle) }, rooms)
   const remarks = standing.map(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
