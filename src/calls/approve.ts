@@ -68,8 +68,11 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
     return bookedAlready(plan, earlier)
   }
   for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
-    // Under its lock, because its approval may still be under way.
-    const made = await withQuoteLock(tenant, quote.id, sending, rooms.store, () => shipmentOfApproval(quote, read))
+    const find = () => shipmentOfApproval(quote, read)
+    // Under its lock only while its approval may still be under way: two calls that wait for each other's lock would time out.
+    const made = await (quote.approval === 'sent'
+      ? withQuoteLock(tenant, quote.id, sending, rooms.store, find)
+      : find())
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
