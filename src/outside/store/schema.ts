@@ -137,7 +137,7 @@ export const STEPS: readonly SchemaStep[] = [
 
   CREATE TABLE transload.names (
     tenant TEXT NOT NULL, name TEXT NOT NULL, kind INTEGER NOT NULL, bearer TEXT NOT NULL, id TEXT,
-    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL, whole TEXT, approved TEXT,
+    at INTEGER NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL, whole TEXT,
     PRIMARY KEY (tenant, name, kind, bearer)
   ) WITHOUT ROWID;
   CREATE INDEX names_in_mixed_case ON transload.names (tenant, lower(name)) WHERE name <> lower(name) AND name <> upper(name);
@@ -214,6 +214,7 @@ export const STEPS: readonly SchemaStep[] = [
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );`,
   },
+  { needs: 1, sql: 'ALTER TABLE transload.names ADD COLUMN approved TEXT;' },
 ]
 
 /** The number of steps that this program knows. */
