@@ -19,6 +19,7 @@ import {
   ignoredSentence,
   namesShownIn,
   noteInDoubt,
+  noteStanding,
   numberUnknown,
   type ShipmentSubject,
   seenShipment,
@@ -66,10 +67,10 @@ async function cancelAndRead(
   plan: Plan,
   { id, stored, seen }: ShipmentSubject,
   unknown: () => Error,
-  { sending }: CallInHand,
-  { service }: CallRooms,
+  { caller: { tenant }, sending }: CallInHand,
+  rooms: CallRooms,
 ) {
-  const reply = await replyToChange(service.send(plan.toService, sending)).catch((error: unknown) => {
+  const reply = await replyToChange(rooms.service.send(plan.toService, sending)).catch((error: unknown) => {
     if (error instanceof GatewayError && isNotMade(error)) return error
     throw error
   })
@@ -79,7 +80,7 @@ async function cancelAndRead(
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
   const said = isDone ? cancellationOf(reply, id) : undefined
 
-  const reading = service.send(shipmentRead(id), sending)
+  const reading = rooms.service.send(shipmentRead(id), sending)
   const now = await (isDone ? replyToChange(reading) : reading)
   if (isNotFound(now)) {
     // If the store or a reply proves that the shipment existed, not found means canceled.
@@ -95,7 +96,9 @@ async function cancelAndRead(
   }
   const shipment = shipmentIfRead(now, id)
   if (!shipment) throw refusalOf(plan, reply)
-  return isCanceled(shipment.body) ? shipment.body : refusalOf(plan, reply)
+  if (isCanceled(shipment.body)) return shipment.body
+  if (!(await noteStanding(tenant, { ...shipment, id }, rooms))) throw refusalOf(plan, reply)
+  return refusalOf(plan, reply)
 }
 
 /** Statuses that may mean that the shipment was canceled already. */

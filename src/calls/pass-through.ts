@@ -111,7 +111,7 @@ export async function passThrough(
     ) {
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
-      await ended?.(async (own) => cancels && isRefused(shown, own, read))
+      await ended?.(async (own) => cancels && isRefused(shown, own, read, used.tenant, rooms))
       // A reply that breaks off on its way to the caller says no more about it.
       ended = undefined
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)

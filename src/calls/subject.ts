@@ -164,6 +164,16 @@ export async function noteSeen(
   if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
 }
 
+/**
+ * Records what a read after a refused cancellation has shown: an update without an outcome may have changed the vehicles meanwhile. Returns
+ * false if it is not recorded.
+ */
+export const noteStanding = (tenant: string, { id, body }: Shipment, rooms: AskingRooms): Promise<boolean> =>
+  noteSeen(tenant, seenShipment({ id, body }), rooms).then(
+    () => true,
+    () => false,
+  )
+
 /** Records what the reply to an update has shown. If it says that the shipment is canceled, that frees nothing: only a read proves it. */
 export const noteReplied = (tenant: string, seen: SeenShipment, { names }: AskingRooms): Promise<void> =>
   names.noteShown(tenant, seen, namesShownIn(seen.body))

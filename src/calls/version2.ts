@@ -26,7 +26,7 @@ import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
 import { DONE_PERHAPS } from './cancel.ts'
 import { ACCEPTED } from './plan.ts'
 import type { Version2 } from './read-request.ts'
-import { noteInDoubt, noteReplied, noteSeen, seenShipment } from './subject.ts'
+import { noteInDoubt, noteReplied, noteSeen, noteStanding, seenShipment } from './subject.ts'
 import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
@@ -84,7 +84,7 @@ export async function passOnBody(
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
-  await ended?.(async (own) => cancels && isRefused(reply, own, read))
+  await ended?.(async (own) => cancels && isRefused(reply, own, read, tenant, rooms))
   // A refusal to a stranger frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
@@ -148,11 +148,18 @@ export async function noteVersion2Reply(
     await rooms.bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
 }
 
-/** Reports whether a read proves that neither a refused cancellation nor an earlier try of it was made. */
-export async function isRefused({ status }: UpstreamReply, id: string, read: ReadShipment): Promise<boolean> {
+/** Reports whether a read proves that neither a refused cancellation nor an earlier try of it was made. What it shows is noted. */
+export async function isRefused(
+  { status }: UpstreamReply,
+  id: string,
+  read: ReadShipment,
+  tenant: string,
+  rooms: CallRooms,
+): Promise<boolean> {
   const shown = DONE_PERHAPS.has(status) ? await read(id).catch(() => undefined) : undefined
   const shipment = shown && shipmentIfRead(shown, id)
-  return shipment !== undefined && !isCanceled(shipment.body)
+  if (!shipment || isCanceled(shipment.body)) return false
+  return noteStanding(tenant, { ...shipment, id }, rooms)
 }
 
 /**
