@@ -419,7 +419,7 @@ export async function foreseeBooking(
   if (plan.problems.length > 0) return { plan }
   const booking = bookingOf(plan, headers, caller, 0)
   const met = await rooms.bookings.foresee(booking)
-  if (met) {
+  if (met && met.is !== 'in-doubt') {
     const { claim, ageMs = 0 } = met
     const first = `The earlier booking is older than REPLAY_CHECK_AFTER, so the live call first reads shipment ${claim?.shipment}. If it is canceled or gone, the booking is sent again.`
     const remarks = ageMs >= rooms.config.REPLAY_CHECK_AFTER ? [first] : []
@@ -429,7 +429,8 @@ export async function foreseeBooking(
   }
   const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
   const mergeable = asks ? await mergeableShipments(approved.quote, tenant, rooms) : []
-  const standing = await unbooked(shipments, mergeable, { ...booking, vehicle: JSON.stringify(booking.vehicle) }, rooms)
+  const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
+  const standing = [...(met ? [met.shipment] : []), ...(await unbooked(shipments, mergeable, wanted, rooms))]
   const remarks = standing.map(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,

@@ -5,6 +5,7 @@ import type { Config } from '../../language/config/config.ts'
 import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { textOfHeader } from '../../language/text/service-text.ts'
+import { isOtherVehicle } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
@@ -81,6 +82,12 @@ export interface MadeBooking {
 type Obstacle =
   | (EarlierBooking & { readonly is: 'replay'; readonly answer: Answer })
   | (Partial<EarlierBooking> & { readonly is: 'error'; readonly error: GatewayError })
+
+/** A shipment that was last shown with other vehicles. Whether it has this one since, only a read shows. */
+interface InDoubt {
+  readonly is: 'in-doubt'
+  readonly shipment: string
+}
 
 /** A booking that stands, and how long ago it was made. */
 interface EarlierBooking {
@@ -188,7 +195,7 @@ export function createBookings(deps: BookingParts) {
     }
   }
 
-  async function foresee(booking: BookingIdentity): Promise<Obstacle | undefined> {
+  async function foresee(booking: BookingIdentity): Promise<Obstacle | InDoubt | undefined> {
     const wanted = claimFor(booking, NEW_KEY, instance, dedupeWindowMs)
     const held = await claims.holderOf(wanted)
     if (!held) {
@@ -196,6 +203,9 @@ export function createBookings(deps: BookingParts) {
       const isDoubtful = doubt && (await inDoubt(wanted, doubt, claims)).doubtSince !== undefined
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
+    const shipment = await claims.shipment(wanted.tenant, held.shipment)
+    if (shipment?.state === 'perhaps-canceled' && isOtherVehicle(wanted, held, shipment))
+      return { is: 'in-doubt', shipment: held.shipment }
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
 
