@@ -4,6 +4,7 @@ import { copyFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { inspectPostgres } from '../../src/outside/store/postgres/postgres.ts'
+import { VERSION } from '../../src/outside/store/schema.ts'
 import { output, ROOT } from '../command.ts'
 import {
   addressOf,
@@ -83,7 +84,7 @@ test.each([
 test('an inspection connects as a gateway does', async () => {
   await open('')
   const url = `postgres://postgres@127.0.0.2:${server.port}/postgres`
-  expect(await inspectPostgres(`${url}?sslmode=require`)).toMatchObject({ version: 1 })
+  expect(await inspectPostgres(`${url}?sslmode=require`)).toMatchObject({ version: VERSION })
   await expect(inspectPostgres(`${url}?sslrootcert=${AUTHORITY}`)).rejects.toThrow(/IP: 127\.0\.0\.2/)
 })
 
