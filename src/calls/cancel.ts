@@ -97,6 +97,7 @@ async function cancelAndRead(
   const shipment = shipmentIfRead(now, id)
   if (!shipment) throw refusalOf(plan, reply)
   if (isCanceled(shipment.body)) return shipment.body
+  // A refusal that is returned takes back the doubt about the shipment; one that is thrown leaves it.
   if (!(await noteStanding(tenant, { ...shipment, id }, rooms))) throw refusalOf(plan, reply)
   return refusalOf(plan, reply)
 }
