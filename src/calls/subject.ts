@@ -188,16 +188,16 @@ export async function noteInDoubt(tenant: string, name: string, { names, booking
   const standing = new Set<string>()
   const noted = new Set<string>()
   let isBegun = false
-  const write = (work: () => Promise<void>) => bookings.later(tenant, `perhaps canceled ${name}`, work)
-  const change = async (id: string, from: string, state: 'live' | 'perhaps-canceled') => {
+  const write = (work: () => Promise<void>) => bookings.later(tenant, `doubt about ${name}`, work)
+  const change = async (id: string, from: string, state: 'live' | 'in-doubt') => {
     const now = (await names.shipment(tenant, id))?.state
-    if (now === 'live' || now === 'perhaps-canceled') standing.add(id)
+    if (now === 'live' || now === 'in-doubt') standing.add(id)
     if (now !== from) return
     await names.write({ shipment: { tenant, id, state } })
     noted.add(id)
   }
   const begin = async () => {
-    for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'perhaps-canceled')
+    for (const id of [name, ...(await names.idsNamed(tenant, name))]) await change(id, 'live', 'in-doubt')
     isBegun = true
   }
   await write(begin)
@@ -208,8 +208,8 @@ export async function noteInDoubt(tenant: string, name: string, { names, booking
       // The store may have failed before, and this replaces what is to be written later.
       if (!isBegun) await begin()
       for (const id of standing) {
-        if (!refused.has(id)) await change(id, 'live', 'perhaps-canceled')
-        else if (noted.has(id)) await change(id, 'perhaps-canceled', 'live')
+        if (!refused.has(id)) await change(id, 'live', 'in-doubt')
+        else if (noted.has(id)) await change(id, 'in-doubt', 'live')
       }
     })
   }

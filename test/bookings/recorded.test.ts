@@ -77,7 +77,7 @@ test('as soon as there is room, the gateway records the bookings made, lost and 
   expect((await ask(gateway, 'DELETE', `/v2/shipments/${canceled}`)).status).toBe(200)
   const late = gateway.lines().filter(({ msg }) => /could not be recorded/.test(String(msg)))
   expect(new Set(late.map(({ booking }) => String(booking).split(` ${canceled}`)[0]))).toEqual(
-    new Set([...keys, 'perhaps canceled', 'canceled', 'shown']),
+    new Set([...keys, 'doubt about', 'canceled', 'shown']),
   )
   expect((await claimOf(gateway, 'LOST')).state).toBe('sending')
 

@@ -324,7 +324,7 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   for (const claim of claims) {
     if (isFree(claim, at)) continue
     const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
-    if (shipment?.state === 'perhaps-canceled' || !isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
+    if (shipment?.state === 'in-doubt' || !isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
   }
   const [holder] = holders.sort((one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one))
   if (holder) return { key, holder }

@@ -221,10 +221,10 @@ const keeping = (parts: readonly string[]) =>
 /** The new values of an existing quote or shipment, whose row is called `old`. */
 export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
-/** `perhaps-canceled` does not change a shipment's age. */
-const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'perhaps-canceled'), 'live')"
+/** `in-doubt` does not change a shipment's age. */
+const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'in-doubt'), 'live')"
 export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day,
-  at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'perhaps-canceled'), 'live')
+  at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'in-doubt'), 'live')
     THEN old.at ELSE excluded.at END`
 
 const putThing = (table: string, parts: readonly string[], set: string) => {

@@ -122,10 +122,10 @@ interface ShipmentParts extends KnownVehicles {
   /** The caller's own `ShipmentNumber` for it; empty if it has none. */
   readonly own: string
   /**
-   * `perhaps-canceled` after a cancellation or a change of a vehicle whose outcome is not known. Until a read, its booking is not replayed,
+   * `in-doubt` after a cancellation or a change of a vehicle whose outcome is not known. Until a read, its booking is not replayed,
    * and no booking of its reference is for another vehicle.
    */
-  readonly state: ShipmentState | 'perhaps-canceled'
+  readonly state: ShipmentState | 'in-doubt'
   /** The id of the quote that it was booked or approved from; empty if there is none. */
   readonly quote: string
 }

@@ -204,7 +204,7 @@ export function createBookings(deps: BookingParts) {
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
     const shipment = await claims.shipment(wanted.tenant, held.shipment)
-    if (shipment?.state === 'perhaps-canceled' && isOtherVehicle(wanted, held, shipment))
+    if (shipment?.state === 'in-doubt' && isOtherVehicle(wanted, held, shipment))
       return { is: 'in-doubt', shipment: held.shipment }
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
