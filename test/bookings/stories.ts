@@ -36,7 +36,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` override the service's reply
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
- *   name REF $S                       gives a shipment a caller's name, like an import
+ *   name REF $S, name REF $Q quote    imports a caller's name of a shipment or a quote
  *   quoted $Q                         checks the id of the newest quote there
  *   set option=v                      changes options of the stand-in
  *   pass MS, doubt                    time passes at the store, whose clock stands still otherwise; it is in doubt from now on
@@ -259,8 +259,13 @@ export async function play(
       const all = JSON.stringify(shipment)
       for (const [name, value] of pairsOf(words)) meet(value, at({ ...shipment, vins, all }, name), line)
     },
-    name: ([name = '', id = '']) =>
-      store.put({ names: [{ tenant: CLIENT.id, kind: 'shipment', name, id, givenBy: 'caller' }] }),
+    name: ([name = '', id = '', kind = 'shipment']) =>
+      store.load(
+        [{ tenant: CLIENT.id, kind: kind === 'quote' ? kind : 'shipment', name, id, givenBy: 'caller', vin: '' }],
+        {
+          replace: true,
+        },
+      ),
     quoted: ([name = ''], line) => meet(name, [...sandbox.quotes.keys()].at(-1), line),
     live: ([count], line) => expect(shipments(gateway), line).toHaveLength(Number(count)),
     made: ([count], line) => expect(sandbox.shipments.size, line).toBe(Number(count)),

@@ -267,8 +267,7 @@ const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${N
     + ${item(6, 'bigint')}, ${TODAY} FROM transload.each($1) WHERE 1 = 1 ORDER BY 1, 2, 3, 4
   ON CONFLICT (${NAME_KEY}) DO ${conflict} RETURNING ${NAME}`
 const LOAD_NEW = loadNames('NOTHING')
-const LOAD_OVER = loadNames(`UPDATE SET id = excluded.id, at = excluded.at, turn = excluded.turn,
-  used_day = excluded.used_day WHERE old.id <> excluded.id`)
+const LOAD_OVER = loadNames(`UPDATE SET ${SET_NAME}, at = excluded.at WHERE old.id <> excluded.id`)
 const LOAD_FOUND = `SELECT ${NAME} FROM transload.names
   WHERE (${NAME_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
 const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, vehicles, at, used_day)
