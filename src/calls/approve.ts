@@ -238,8 +238,10 @@ const namesOfItsShipment = ({ id, own, names }: RememberedQuote): readonly strin
   own !== undefined && !isSameThing(own, id) ? [own] : names.filter((name) => !isSameThing(name, id))
 
 /** Returns the quotes that had this one's names before, and whose approval was sent: the trip may be booked already. */
-const approvedBefore = (quote: RememberedQuote, tenant: string, { names }: CallRooms) =>
-  names.approvedBefore(tenant, quote, namesOfItsShipment(quote))
+async function approvedBefore(quote: RememberedQuote, tenant: string, { names }: CallRooms) {
+  const bearers = await Promise.all(namesOfItsShipment(quote).map((name) => names.bearersOf(tenant, name)))
+  return names.approvedBefore(tenant, quote, bearers.flat())
+}
 
 async function recordLater(
   record: NamesWrite & { readonly quote: QuoteChange },

@@ -159,14 +159,14 @@ async function quoteOfBooking(
   readonly shipments: readonly string[]
 }> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
-  const { quote, shipments } = await names.namedByBooking(tenant, values)
+  const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
   if (!quote) return { subject, approved: undefined, shipments }
   if (quote.approval !== '') {
     const sendsQuoteId = quote.approval === 'approved'
     return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId }, shipments }
   }
-  const [older] = await names.approvedBefore(tenant, quote, values)
+  const [older] = await names.approvedBefore(tenant, quote, bearers)
   return { subject, approved: older && { quote: older, sendsQuoteId: false }, shipments }
 }
 

@@ -254,22 +254,27 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Returns the quote with an id, and what is remembered of it. */
     quote: quoteOf,
     /**
-     * Returns the quote that a booking refers to with one of these values, and the shipments without a quote that have such a name. Most of
-     * these are booked; those of an import are not.
+     * Returns the quote that a booking refers to with one of these values, the shipments without a quote that have such a name, and all
+     * bearers of the values. Most of these shipments are booked; those of an import are not.
      */
     namedByBooking: async (tenant: string, values: readonly string[]) => {
+      let quote: RememberedQuote | undefined
       const shipments: string[] = []
+      const bearers: NameWithBearer[] = []
       for (const value of values) {
         const rows = await bearersOf(tenant, value)
+        bearers.push(...rows)
+        if (quote) continue
         for (const { kind, givenBy, name, id, shipment } of rows)
           if (kind === 'shipment' && givenBy === 'caller' && name === value && !shipment?.quote) shipments.push(id)
         const named = rows.find(({ kind }) => kind === 'quote')
-        const quote = named ? named.quote : await store.quote(tenant, value)
-        const id = named?.id ?? quote?.id
-        if (id !== undefined) return { quote: rememberedQuote(id, quote, store.now() - quoteMemoryMs), shipments }
+        const stored = named ? named.quote : await store.quote(tenant, value)
+        const id = named?.id ?? stored?.id
+        if (id !== undefined) quote = rememberedQuote(id, stored, store.now() - quoteMemoryMs)
       }
-      return { quote: undefined, shipments }
+      return { quote, shipments, bearers }
     },
+    bearersOf,
     shipment: store.shipment,
     /** Returns the ids of the shipments to which the service gave this name. */
     idsNamed: async (tenant: string, number: string) =>
@@ -277,13 +282,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         kind === 'shipment' && givenBy === 'service' ? [id] : [],
       ),
     /**
-     * Returns the earlier quotes with one of these names whose approval was sent, so that the name may mean their shipment. A quote that has a
-     * number of its own is not meant by its order's.
+     * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
+     * has a number of its own is not meant by its order's.
      */
-    approvedBefore: async (tenant: string, quote: RememberedQuote, values: readonly string[]) => {
+    approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
-      const rows = (await Promise.all(values.map((value) => bearersOf(tenant, value)))).flat()
-      for (const row of rows) {
+      for (const row of bearers) {
         const booked = row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : undefined
         for (const id of [booked, row.approved]) {
           if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
