@@ -176,6 +176,8 @@ const digitsOf = (text: string): string => text.replace(/\D+/g, '')
 const BETWEEN_NUMBERS = /[/,;|&]|\s(?:or|and)\s/i
 /** The first of two numbers that are separated only by blanks, with or without its country code. */
 const FIRST_OF_TWO = /^\D*(?:1\D*)?(?:\d\D*){10}(?=(?:\d\D*){7})/
+/** A whole US number before a few more digits, such as `214-555-0000, 12`. */
+const BEFORE_DIGITS = /^(?!\s*\+\s*[^1\s])\D*(?:1\D*)?[2-9]\d{2}\D*\d{3}\D*\d{4}(?=[^\da-z#]+\d[^a-z#]*$)/i
 
 /** A number with letters for some of its digits: an area code, optionally three more digits, and at least ten characters in all. */
 const NUMBER_IN_WORDS = /^\+?1?(?=[\da-z]{10,})\d{3}(?:\d{3})?[a-z][\da-z]*$/i
@@ -215,7 +217,7 @@ function firstOfTwo(text: string): string | undefined {
   const areTwo = [first, rest.join('')].every(
     (part) => (digitsOfWords(part) ?? digitsOf(part)).length >= SHORTEST_DIGITS,
   )
-  return areTwo ? first : FIRST_OF_TWO.exec(text)?.[0]
+  return areTwo ? first : (FIRST_OF_TWO.exec(text) ?? BEFORE_DIGITS.exec(text))?.[0]
 }
 
 /** A number as most callers write it. */
