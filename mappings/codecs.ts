@@ -126,14 +126,12 @@ const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 /** Between two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
+/** A VIN among others, mistyped or not. Two of these are too long for one VIN with a blank in it. */
+const LISTED_VIN = /^(?=.*\d).{12,}$/
 
 /** Reports whether a text contains several VINs, with or without a separator. */
 const hasSeveral = (text: string): boolean =>
-  JOINED_VINS.test(plainVin(text)) ||
-  text
-    .toUpperCase()
-    .split(BETWEEN_VINS)
-    .filter((part) => VIN.test(part)).length > 1
+  JOINED_VINS.test(plainVin(text)) || text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length > 1
 
 /** A model year as an integer. */
 export const year = codec<Scalar>(scalar, {
