@@ -141,7 +141,8 @@ async function unbooked(
     const stored = await names.shipment(wanted.tenant, id)
     // An import knows one VIN alone, and the shipment may have more vehicles.
     const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
-    if (!isStoredAsGone(stored) && !(isShown && isOtherVehicle(wanted, NO_CLAIM, stored))) ids.push(id)
+    const isOfOther = isShown && stored?.state === 'live' && isOtherVehicle(wanted, NO_CLAIM, stored)
+    if (!isStoredAsGone(stored) && !isOfOther) ids.push(id)
   }
   return ids
 }
