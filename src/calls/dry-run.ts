@@ -201,8 +201,11 @@ async function lookAtNamed(
       const plan = withoutEffect(planCall(request, subject, settings))
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
-      if (!stored) return { plan, example, sentence, remarks: [serviceDecides([resolution.id], 'if it is a shipment')] }
       const isUpdate = reference.use === 'update'
+      if (!stored || (isUpdate && isInDoubt(stored))) {
+        const what = stored ? 'what has changed' : 'if it is a shipment'
+        return { plan, example, sentence, remarks: [serviceDecides([resolution.id], what)] }
+      }
       const prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
       return { ...prospect, example, sentence }
     }
@@ -224,6 +227,9 @@ async function lookAtNamed(
       return refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0])
   }
 }
+
+/** Reports whether a change without an outcome may have been made since the shipment was last shown. */
+const isInDoubt = (stored: StoredShipment | undefined): boolean => stored?.state === 'perhaps-canceled'
 
 const serviceDecides = (names: readonly string[], what: string) =>
   `The service decides from here: the live call reads ${readsOf(names)} to find out ${what}.`
@@ -257,7 +263,7 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
     read: async (id) => {
       const stored = await names.shipment(tenant, id)
       const { vehicles = [] } = stored ?? {}
-      areKnown &&= vehicles.length > 0
+      areKnown &&= vehicles.length > 0 && !isInDoubt(stored)
       return { id, body: undefined, vehicles, state: isStoredAsGone(stored) ? 'gone' : 'live' }
     },
   }
