@@ -98,13 +98,14 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
+    await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved.quote, claimed.claim.tenant, rooms))
       : []
     await beforeSending(requireOtherVehicle(shipments, mergeable, claimed.claim, booking.look, rooms))
     made = approved
       ? await makeOfApproved(plan, approved, mergeable, claimed.claim, held, rooms)
-      : await makeOfUnapproved(plan, claimed.claim, held, rooms)
+      : await sendBooking(plan, claimed.claim, held, rooms)
   } catch (error) {
     throw await bookings.failed(claimed, error)
   }
@@ -171,14 +172,18 @@ async function quoteOfBooking(
   return { subject, approved: older && { quote: older, sendsQuoteId: false }, shipments }
 }
 
-/** Books, unless an approval of the quote was sent since it was looked up. */
-async function makeOfUnapproved(plan: Plan, claim: Claim, sending: Sending, rooms: CallRooms): Promise<MadeBooking> {
-  if (plan.subject.quote && rooms.config.APPROVAL_BOOKS === 'auto') {
-    // Looked up by name again: a newer quote may have it by now.
-    const { approved } = await beforeSending(quoteOfBooking(plan.request, claim.tenant, rooms.names))
-    if (approved) throw new NotBooked(gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED))
-  }
-  return sendBooking(plan, claim, sending, rooms)
+/** Throws if another approval of the booking's trip was sent since its quote was looked up. */
+async function requireNoOtherApproval(
+  { request, subject }: Plan,
+  approved: ApprovedQuote | undefined,
+  { tenant }: Claim,
+  { names, config }: CallRooms,
+): Promise<void> {
+  if (!subject.quote || config.APPROVAL_BOOKS !== 'auto') return
+  // Looked up by name again: a newer quote may have it by now.
+  const now = (await quoteOfBooking(request, tenant, names)).approved?.quote.id
+  if (now !== undefined && !(approved && isSameThing(now, approved.quote.id)))
+    throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
 }
 
 /** The quote's approval may have made its shipment, so `No` would be a guess. */
