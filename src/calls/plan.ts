@@ -55,7 +55,8 @@ export function planCall(request: Version1, subject: Subject, settings: Settings
   const { compiled, fields, sent } = request
   const { target, verb } = compiled.action
   const { body, problems: found, notes, sent: filled } = compiled.request(fields, contextOf(subject, settings))
-  const problems = verb === 'update' ? found.filter((problem) => concernsUpdate(problem, request)) : found
+  const isNamed = target && namesIn(request, target.namedBy).length > 0
+  const problems = verb === 'update' && isNamed ? found.filter((problem) => concernsUpdate(problem, request)) : found
   const unnamed = target && missingName(request)
   const empty = verb === 'update' && !unnamed && problems.length === 0 ? emptyUpdate(request) : NO_PROBLEMS
   const all = unnamed || problems.length > 0 || empty.length > 0
