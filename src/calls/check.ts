@@ -149,7 +149,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
       const owner = callers.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
       const declared = catalog.actions.get(action)?.action
       if (!ok || owner === undefined || !declared) return
-      const [path = '', query] = request.url.slice(request.url.indexOf('/v2/')).split('?')
+      const [path = '', query] = request.url.slice(request.url.lastIndexOf('/v2/')).split('?')
       const id = path.includes('{') ? undefined : idIn(path, declared.service.path)
       const text = JSON.stringify(request.body ?? Object.fromEntries(new URLSearchParams(query)))
       // A former VIN selects the vehicle but is not sent, so nothing shows which one it is.
