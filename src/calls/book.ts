@@ -428,10 +428,10 @@ export async function foreseeBooking(
   if (met && met.is !== 'in-doubt') {
     const { claim, ageMs = 0 } = met
     const stored = claim && (await rooms.names.shipment(tenant, claim.shipment))
-    const isInDoubt = stored !== undefined && stored.state !== 'live'
-    const why = isInDoubt ? 'may have been canceled or changed' : 'is older than REPLAY_CHECK_AFTER'
+    const mayHaveChanged = stored !== undefined && stored.state !== 'live'
+    const why = mayHaveChanged ? 'may have been canceled or changed' : 'is older than REPLAY_CHECK_AFTER'
     const first = `The earlier booking ${why}, so the live call first reads shipment ${claim?.shipment}. If it is canceled or gone, the booking is sent again.`
-    const remarks = isInDoubt || ageMs >= rooms.config.REPLAY_CHECK_AFTER ? [first] : []
+    const remarks = mayHaveChanged || ageMs >= rooms.config.REPLAY_CHECK_AFTER ? [first] : []
     if (met.is === 'error') return { ...refused(plan, met.error, 'ReferenceNumber'), remarks }
     const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }

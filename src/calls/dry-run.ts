@@ -229,7 +229,7 @@ async function lookAtNamed(
 }
 
 /** Reports whether a change without an outcome may have been made since the shipment was last shown. */
-const isInDoubt = (stored: StoredShipment | undefined): boolean => stored?.state === 'perhaps-canceled'
+const isInDoubt = (stored: StoredShipment | undefined): boolean => stored?.state === 'in-doubt'
 
 const serviceDecides = (names: readonly string[], what: string) =>
   `The service decides from here: the live call reads ${readsOf(names)} to find out ${what}.`
