@@ -7,7 +7,6 @@ const REFUSALS = {
   not_found: 404,
   method_not_allowed: 405,
   conflict: 409,
-  precondition_failed: 412,
   validation_failed: 422,
 } as const
 
@@ -16,31 +15,23 @@ export class DemoRefusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
   readonly body: object
+
   readonly headers: Readonly<Record<string, string>> | undefined
 
-  constructor(
-    code: keyof typeof REFUSALS,
-    message: string,
-    more: { fields?: readonly object[]; headers?: Readonly<Record<string, string>> } = {},
-  ) {
+  constructor(code: keyof typeof REFUSALS, message: string, headers?: Readonly<Record<string, string>>) {
     super(message)
+    this.headers = headers
     this.status = REFUSALS[code]
-    this.body = { error: { code, message, ...(more.fields && { fields: more.fields }) } }
-    this.headers = more.headers
+    this.body = { error: { code, message } }
   }
 }
 
-/** A 422 that lists every wrong field. */
-export function invalid(fields: readonly { readonly field: string; readonly message: string }[]): DemoRefusal {
-  const message = fields.map(({ field, message }) => `${field} ${message}`).join('; ')
-  return new DemoRefusal('validation_failed', message, { fields })
-}
-
-/** Parses with a schema. */
+/** Parses with a schema; a refusal lists every wrong field. */
 export function check<T>(schema: z.ZodType<T>, body: unknown): T {
   const parsed = schema.safeParse(body)
   if (parsed.success) return parsed.data
-  throw invalid(parsed.error.issues.map(({ path, message }) => ({ field: z.core.toDotPath(path), message })))
+  const faults = parsed.error.issues.map(({ path, message }) => `${z.core.toDotPath(path)} ${message}`)
+  throw new DemoRefusal('validation_failed', faults.join('; '))
 }
 
 /** Parses a body that must be a JSON object. */
@@ -67,30 +58,22 @@ function readDate(text: string): Date | undefined {
   return whole === undefined || Number.isNaN(date.getTime()) ? undefined : date
 }
 
-const orRequired = (message: string) => ({
-  error: ({ input }: { input?: unknown }) => (input === undefined ? 'is required' : message),
-})
-const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
-  z.enum(values, `must be one of ${values.join(', ')}`)
-const vehicleType = oneOf(['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'])
-const transportType = oneOf(['open', 'enclosed'])
-const partyType = oneOf(['AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT']).optional()
-const text = z.string('must be a string').optional()
-const flag = z.boolean('must be true or false').optional()
-const integer = z.int('must be an integer').optional()
+const transportType = z.enum(['open', 'enclosed'])
+const vehicleType = z.enum(['car', 'suv', 'van', 'truck', 'truck_ext', 'work_van', 'service_body'])
+const partyType = z.enum(['AUCTION', 'BUSINESS', 'DEALER', 'PRIVATE', 'REPO_YARD', 'PORT']).optional()
+const text = z.string().optional()
+const flag = z.boolean().optional()
 const moment = z
-  .string('must be a string')
+  .string()
   .refine(readDate, 'must be a date-time')
   .transform((value) => serviceDate(readDate(value) ?? new Date(0)))
   .optional()
-const setByService = z.never('is set by the service and cannot be sent').optional()
+const setByService = z.never('is set by the service').optional()
 const named = <const T extends string, S>(names: readonly T[], schema: S) =>
   // Object.fromEntries does not keep the names.
   Object.fromEntries(names.map((name) => [name, schema])) as Record<T, S>
 
-const postalCode = z
-  .string(orRequired('must be a string'))
-  .regex(/^(\d{5}(-\d{4})?|[A-Za-z]\d[A-Za-z] ?\d[A-Za-z]\d)$/, 'must be a postal code')
+const postalCode = z.string().regex(/^(\d{5}(-\d{4})?|[A-Za-z]\d[A-Za-z] ?\d[A-Za-z]\d)$/, 'must be a postal code')
 
 /** The trip of a quote request. */
 export const trip = z.object({
@@ -101,49 +84,34 @@ export const trip = z.object({
 })
 
 const address = {
-  ...named(['address', 'city', 'state'], text),
-  zipcode: z.int('must be an integer').min(1, 'must be a postal code').max(99999, 'must be a postal code').optional(),
-  ...named(['contact_name', 'contact_email', 'contact_phone'], text),
+  ...named(['address', 'city', 'state', 'contact_name', 'contact_email', 'contact_phone'], text),
+  zipcode: z.int().min(1).max(99999).optional(),
 }
-const location = { location_name: text, location_type: partyType, ...address, notes: text }
-const customer = z.object(
-  {
-    customer_name: z.string(orRequired('must be a string')).min(1, 'is required'),
-    customer_type: partyType,
-    ...address,
-    ...named(['email', 'phone'], text),
-  },
-  orRequired('must be an object'),
-)
-const pickup = z.object(
-  {
-    ...location,
-    ...named(['available_pickup_dttm', 'scheduled_pickup_dttm', 'scheduled_pickup_dttm_end', 'pickup_dttm'], moment),
-  },
-  orRequired('must be an object'),
-)
-const delivery = z.object(
-  {
-    ...location,
-    ...named(
-      ['preferred_delivery_dttm', 'scheduled_delivery_dttm', 'scheduled_delivery_dttm_end', 'delivery_dttm'],
-      moment,
-    ),
-  },
-  'must be an object',
-)
-const vehicle = z.object(
-  {
-    vin: text,
-    year: integer,
-    ...named(['make', 'model', 'trim'], text),
-    type: vehicleType.optional(),
-    ...named(['is_modified', 'is_inoperable'], flag),
-    notes: text,
-    ...named(['weight', 'height', 'width', 'length', 'photos'], setByService),
-  },
-  'must be an object',
-)
+const location = { location_type: partyType, ...address, ...named(['location_name', 'notes'], text) }
+const customer = z.object({
+  customer_name: z.string().min(1),
+  customer_type: partyType,
+  ...address,
+  ...named(['email', 'phone'], text),
+})
+const pickup = z.object({
+  ...location,
+  ...named(['available_pickup_dttm', 'scheduled_pickup_dttm', 'scheduled_pickup_dttm_end', 'pickup_dttm'], moment),
+})
+const delivery = z.object({
+  ...location,
+  ...named(
+    ['preferred_delivery_dttm', 'scheduled_delivery_dttm', 'scheduled_delivery_dttm_end', 'delivery_dttm'],
+    moment,
+  ),
+})
+const vehicle = z.object({
+  year: z.int().optional(),
+  type: vehicleType.optional(),
+  ...named(['vin', 'make', 'model', 'trim', 'notes'], text),
+  ...named(['is_modified', 'is_inoperable'], flag),
+  ...named(['weight', 'height', 'width', 'length', 'photos'], setByService),
+})
 const common = {
   delivery: delivery.optional(),
   transport_type: transportType.optional(),
@@ -156,7 +124,7 @@ export const creation = z.object({
   ...common,
   customer,
   pickup,
-  vehicles: z.array(vehicle.extend({ id: setByService }), orRequired('must be an array')).min(1, 'must not be empty'),
+  vehicles: z.array(vehicle.extend({ id: setByService })).min(1),
   quote_id: text,
 })
 
@@ -166,8 +134,8 @@ export const change = z.object({
   customer: customer.optional(),
   pickup: pickup.optional(),
   vehicles: z
-    .array(vehicle.extend({ id: text }), 'must be an array')
-    .min(1, 'must not be empty')
+    .array(vehicle.extend({ id: text }))
+    .min(1)
     .optional(),
 })
 

@@ -2,17 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
-import {
-  change,
-  check,
-  creation,
-  DemoRefusal,
-  type DemoShipment,
-  type DemoVehicle,
-  invalid,
-  parseBody,
-  trip,
-} from './bodies.ts'
+import { change, check, creation, DemoRefusal, type DemoShipment, type DemoVehicle, parseBody, trip } from './bodies.ts'
 import type { Announce, FieldChange } from './events.ts'
 
 /** A whole request. */
@@ -113,7 +103,7 @@ function route(service: DemoService, { method, target, headers, body }: DemoRequ
 }
 
 const noSuchPath = (path: string) => new DemoRefusal('not_found', `There is no ${path}`)
-const notAllowed = (allow: string) => new DemoRefusal('method_not_allowed', `Use ${allow}`, { headers: { allow } })
+const notAllowed = (allow: string) => new DemoRefusal('method_not_allowed', `Use ${allow}`, { allow })
 
 function decode(part: string): string {
   try {
@@ -125,7 +115,7 @@ function decode(part: string): string {
 
 const REALM = 'realm="sandbox"'
 const unauthorized = (message: string, challenge: string) =>
-  new DemoRefusal('unauthorized', message, { headers: { 'www-authenticate': challenge } })
+  new DemoRefusal('unauthorized', message, { 'www-authenticate': challenge })
 
 /** Returns the client of a request. */
 export function authenticate(service: DemoService, authorization = ''): string {
@@ -219,7 +209,7 @@ function book(service: DemoService, client: string, body: object): DemoShipment 
   const { quote_id, ...input } = check(creation, body)
   const quote = quote_id === undefined ? undefined : service.quotes.get(quote_id)
   if (quote_id !== undefined && quote?.client !== client)
-    throw invalid([{ field: 'quote_id', message: 'does not name a quote' }])
+    throw new DemoRefusal('validation_failed', `There is no quote ${quote_id}`)
   const shipment = enter(service, client, input, { id: randomUUID(), price: quote?.price })
   service.announce('shipment.created', shipment.id)
   return shipment
@@ -306,12 +296,12 @@ function merged(
   given: readonly (Omit<VehicleInput, 'id'> & { id?: string | undefined })[],
 ): DemoVehicle[] {
   const vehicles = [...old]
-  given.forEach(({ id, ...vehicle }, index) => {
+  given.forEach(({ id, ...vehicle }) => {
     const place = vehicles.findIndex((known) => known.id === id)
     const known = vehicles[place]
     if (known) vehicles[place] = { ...newVehicle(vehicle), id: known.id, photos: known.photos }
     else if (id === undefined) vehicles.push(newVehicle(vehicle))
-    else throw invalid([{ field: `vehicles[${index}].id`, message: 'does not name a vehicle of this shipment' }])
+    else throw new DemoRefusal('validation_failed', `The shipment has no vehicle ${id}`)
   })
   return vehicles
 }
