@@ -24,8 +24,6 @@ export const openApiAnswer = (catalog: Catalog, basePaths: readonly string[]): A
 function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
   const endpoints = [...catalog.endpoints.values()]
   const actions = [...catalog.actions.values()]
-  const byName = (make: (endpoint: Endpoint) => Schema) =>
-    Object.fromEntries(endpoints.map((endpoint) => [nameOf(endpoint), make(endpoint)]))
   const paths = basePaths.flatMap((base) =>
     endpoints.flatMap((endpoint) => [
       [base + endpoint.path, legacyPath(endpoint, base)],
@@ -56,17 +54,12 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
           ]),
         ),
       },
-      parameters: Object.fromEntries(endpoints.filter(isQuery).flatMap(parametersOf)),
-      requestBodies: byName(bodyOf),
-      responses: {
-        ...byName((endpoint) => response('Success.', anyOf(endpoint, replyName))),
-        ...SHARED_RESPONSES,
-      },
+      responses: RESPONSES,
     },
   }
 }
 
-const ref = (kind: 'schemas' | 'parameters' | 'requestBodies' | 'responses', name: string): Schema => ({
+const ref = (kind: 'schemas' | 'responses', name: string): Schema => ({
   $ref: `#/components/${kind}/${name}`,
 })
 
@@ -84,16 +77,11 @@ const jsonBody = (schema: Schema, examples: readonly (readonly [name: string, va
   },
 })
 
-/** The name of an endpoint's parts, which it shares under every base path. */
-const nameOf = ({ path }: Endpoint): string => componentName(path.replace(/^\//, '').replace(/\.php$/, ''))
-
 /** OpenAPI allows few characters in the name of a component. */
 const componentName = (text: string): string =>
   text.replace(/[^\w.-]/g, (character) => `-${character.charCodeAt(0).toString(16)}`)
 
 const replyName = ({ action }: CompiledAction) => componentName(`${action.name}.reply`)
-
-const isQuery = ({ method }: Endpoint): boolean => method === 'GET'
 
 const anyOf = ({ actions }: Endpoint, name: (compiled: CompiledAction) => string): Schema => ({
   anyOf: actions.map((compiled) => ref('schemas', name(compiled))),
@@ -115,7 +103,7 @@ function legacyPath(endpoint: Endpoint, base: string): Schema {
     ...input(endpoint, endpoint.method),
     security: [{ basic: [] }, {}],
     responses: {
-      200: ref('responses', nameOf(endpoint)),
+      200: response('Success.', anyOf(endpoint, replyName)),
       default: ref('responses', endpoint.family === 'quote' ? 'QuoteError' : 'ShipmentError'),
     },
   }
@@ -129,7 +117,7 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
     responses: explanation('DryRun'),
   })
   return {
-    ...(isQuery(endpoint) && { get: { ...operation('by-query'), ...input(endpoint, 'GET') } }),
+    ...(endpoint.method === 'GET' && { get: { ...operation('by-query'), ...input(endpoint, 'GET') } }),
     post: { ...operation(), ...input(endpoint, 'POST') },
   }
 }
@@ -173,7 +161,8 @@ function eventPath(callbacks: readonly CompiledCallback[]): Schema {
 
 const explanation = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
 
-const SHARED_RESPONSES = {
+/** The responses that several paths share. */
+const RESPONSES = {
   ...Object.fromEntries(
     Object.entries({
       QuoteError: 'An error; Message says what to do.',
@@ -188,19 +177,14 @@ const SHARED_RESPONSES = {
 
 /** Returns the fields of an endpoint: in the query of a GET, else in the body. */
 function input(endpoint: Endpoint, method: string): Schema {
-  if (method !== 'GET') return { requestBody: ref('requestBodies', nameOf(endpoint)) }
-  return { parameters: parametersOf(endpoint).map(([name]) => ref('parameters', name)) }
-}
-
-function parametersOf(endpoint: Endpoint): (readonly [string, Schema])[] {
-  const fields = Object.entries(Object.assign({}, ...endpoint.actions.map(fieldSchemas)) as Record<string, Schema>)
-  return fields.map(([name, schema]) => [`${nameOf(endpoint)}.${componentName(name)}`, { name, in: 'query', schema }])
-}
-
-function bodyOf(endpoint: Endpoint): Schema {
+  const { actions } = endpoint
+  if (method === 'GET') {
+    const fields: object = Object.assign({}, ...actions.map(fieldSchemas))
+    return { parameters: Object.entries(fields).map(([name, schema]) => ({ name, in: 'query', schema })) }
+  }
   const schema = anyOf(endpoint, ({ action }) => componentName(action.name))
-  const examples = endpoint.actions.map(({ action }) => [action.name, action.example.request] as const)
-  return jsonBody(schema, examples, { 'application/x-www-form-urlencoded': { schema } })
+  const examples = actions.map(({ action }) => [action.name, action.example.request] as const)
+  return { requestBody: jsonBody(schema, examples, { 'application/x-www-form-urlencoded': { schema } }) }
 }
 
 /** Returns the schema of an action's version-1 request. */
