@@ -35,10 +35,10 @@ const meaningOf = (name: string): Meaning | undefined => MEANINGS.get(name.trim(
 export type Format = 'csv' | 'ndjson'
 
 /** A value of a row, with the meaning of its column. */
-export type Cell = readonly [meaning: Meaning | undefined, value: string]
+type Cell = readonly [meaning: Meaning | undefined, value: string]
 
 /** A row of a file. */
-interface FileRecord {
+export interface FileRecord {
   readonly line: number
   /** The cells of a row, or an error. */
   readonly record: readonly Cell[] | string

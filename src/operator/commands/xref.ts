@@ -22,10 +22,10 @@ import { isSameThing, printableJson, printableLines, serviceId } from '../../lan
 import type { GivenBy, Kind, NameOfId, ScannedName, Store } from '../../outside/store/store.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import {
-  type Cell,
   COLUMNS,
   csvRecords,
   type FileColumn,
+  type FileRecord,
   type Format,
   fromCell,
   jsonRecords,
@@ -77,17 +77,28 @@ export const importNumbers = (file: string, options: ImportOptions) =>
     const input = file === '-' ? process.stdin : createReadStream(file)
     const size = isRegular ? statSync(file).size : undefined
     const progress = createProgress('imported')
-    const rows = readRows(input, format, tenant, (columns) => printError(`Unused columns: ${columns.join(', ')}`))
-    let { counts } = from
+    const noteUnused = (columns: readonly string[]) => printError(`Unused columns: ${columns.join(', ')}`)
+    const records = format === 'csv' ? csvRecords(input, noteUnused) : jsonRecords(input)
+    let { counts, last } = from
     try {
-      for await (const { conflicts, badRows, progress: done } of importRows(rows, store, { replace, from })) {
+      for await (const batch of batchesOf(records, tenant, counts.rows)) {
+        const names = batch.flatMap((row) => ('names' in row ? row.names : []))
+        const badRows = batch.filter((row) => 'error' in row)
+        const { written, same, conflicts } = await store.load(names, { replace })
         for (const { asked, found } of conflicts) {
           const name = `${asked.tenant} ${asked.kind} ${asked.name}`
           printError(`conflict: ${name} is ${found.id} in the store but ${asked.id} in the file`)
         }
         for (const { line, error } of badRows) printError(`line ${line} ${error}`)
-        counts = done.counts
-        checkpoint?.write(done)
+        counts = {
+          rows: counts.rows + batch.length,
+          written: counts.written + written,
+          same: counts.same + same,
+          conflicts: counts.conflicts + conflicts.length,
+          badRows: counts.badRows + badRows.length,
+        }
+        last = names.at(-1) ?? last
+        checkpoint?.write({ counts, last })
         progress(counts.rows - from.counts.rows, size && 'bytesRead' in input ? input.bytesRead / size : undefined)
       }
     } catch (error) {
@@ -151,40 +162,21 @@ type ImportProgress = Readonly<typeof noProgress>
 /** The rows of one durable step: enough to be fast, few enough to repeat. */
 const BATCH_ROWS = 5_000
 
-/** Writes rows into the store, after those of an earlier import; yields what became of them once they are durable. */
-async function* importRows(
-  rows: AsyncIterable<ImportRow>,
-  store: Store,
-  { replace, from }: { readonly replace: boolean; readonly from: ImportProgress },
-) {
-  let { counts, last } = from
-  async function load(batch: readonly ImportRow[]) {
-    const names = batch.flatMap((row) => ('names' in row ? row.names : []))
-    const badRows = batch.filter((row) => 'error' in row)
-    const { written, same, conflicts } = await store.load(names, { replace })
-    counts = {
-      rows: counts.rows + batch.length,
-      written: counts.written + written,
-      same: counts.same + same,
-      conflicts: counts.conflicts + conflicts.length,
-      badRows: counts.badRows + badRows.length,
-    }
-    last = names.at(-1) ?? last
-    return { conflicts, badRows, progress: { counts, last } }
-  }
-  let skip = counts.rows
+/** Reads rows in batches, which keeps memory flat, without the first ones that an earlier import has done. */
+async function* batchesOf(records: AsyncIterable<FileRecord>, tenant: string | undefined, done: number) {
+  let skip = done
   let batch: ImportRow[] = []
-  for await (const row of rows) {
+  for await (const { line, record } of records) {
     if (skip > 0) {
       skip -= 1
       continue
     }
-    batch.push(row)
+    batch.push(rowOf(line, record, tenant))
     if (batch.length < BATCH_ROWS) continue
-    yield await load(batch)
+    yield batch
     batch = []
   }
-  if (batch.length > 0) yield await load(batch)
+  if (batch.length > 0) yield batch
 }
 
 /**
@@ -291,7 +283,7 @@ function fieldsIn(line: string, format: Format): { readonly [column: string]: un
 /** The first line of an export. */
 const headerOf = (format: Format): string => (format === 'csv' ? `${COLUMNS.join(',')}\n` : '')
 
-/** Writes a name as a line of an export; `readRows` reads it back. */
+/** Writes a name as a line of an export; `rowOf` reads it back. */
 function lineOf(name: ScannedName, format: Format): string {
   const row = { ...name, at: isoTime(name.at), given_by: name.givenBy }
   if (format === 'csv') return `${COLUMNS.map((column) => toCell(row[column])).join(',')}\n`
@@ -301,18 +293,7 @@ function lineOf(name: ScannedName, format: Format): string {
 /** A row of an import: its names, or the error. */
 type ImportRow = ReturnType<typeof rowOf>
 
-/** Reads the rows of a stream one at a time, which keeps memory flat; `onUnused` gets the columns that have no meaning. */
-async function* readRows(
-  input: Readable,
-  format: Format,
-  tenant: string | undefined,
-  onUnused: (columns: readonly string[]) => void,
-) {
-  const records = format === 'csv' ? csvRecords(input, onUnused) : jsonRecords(input)
-  for await (const { line, record } of records) yield rowOf(line, record, tenant)
-}
-
-function rowOf(line: number, record: readonly Cell[] | string, owner: string | undefined) {
+function rowOf(line: number, record: FileRecord['record'], owner: string | undefined) {
   if (typeof record === 'string') return { line, error: record }
   const names = new Set<string>()
   const values: { [column in FileColumn]?: string } = {}
