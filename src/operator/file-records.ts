@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
+import { isObject } from '../language/text/json.ts'
 import { escapeControls, escapeSequence } from '../language/text/service-text.ts'
 import type { Kind } from '../outside/store/store.ts'
 import { FileUnreadable } from './commands/failures.ts'
@@ -143,7 +144,7 @@ async function* withLastLineEnd(texts: AsyncIterable<string>) {
 function jsonRecord(text: string): FileRecord['record'] {
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'is not a JSON object'
+    if (!isObject(value)) return 'is not a JSON object'
     return Object.entries(value).map(([name, entry]) => [meaningOf(name), scalar(entry).trim()])
   } catch {
     return 'is not JSON'

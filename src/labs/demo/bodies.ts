@@ -15,7 +15,6 @@ export class DemoRefusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
   readonly body: object
-
   readonly headers: Readonly<Record<string, string>> | undefined
 
   constructor(code: keyof typeof REFUSALS, message: string, headers?: Readonly<Record<string, string>>) {
@@ -40,7 +39,7 @@ export function parseBody(text: string): object {
   try {
     body = JSON.parse(text)
   } catch {
-    throw new DemoRefusal('bad_json', 'The body is not JSON')
+    // It is answered like other JSON.
   }
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body
   throw new DemoRefusal('bad_json', 'The body must be a JSON object')
