@@ -6,7 +6,7 @@ import { planVersion2, type Version2Plan } from '../../calls/version2.ts'
 import type { Config } from '../../language/config/config.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError, gatewayError } from '../../language/errors.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
+import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
 import { openService } from '../../outside/service/service.ts'
@@ -80,19 +80,21 @@ const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 /** Reads the request of a case. The action that it names takes precedence over the one that its path would select. */
 function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | Version2Plan {
   const named = catalog.actions.get(call.action ?? '')
-  const target = targetOf(call, catalog)
-  const { endpoint } = target === undefined ? {} : createRoutes(catalog, config.LEGACY_BASE_PATHS)(target)
+  const endpoint = endpointOf(call, config, catalog)
   if (named && (call.target === undefined || !endpoint)) {
     const fields = fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method)
     // The first path of the action may refuse the call, because its `ActionName` is unknown there or it mixes both versions.
-    const own = catalog.endpoints.get((named.action.legacy.paths[0] ?? '').toLowerCase())
-    if (own) classify(fields, own, catalog, {})
+    classify(fields, firstEndpoint(named.action, catalog), catalog, {})
     return version1(named, fields)
   }
   if (!endpoint) throw gatewayError('path-unknown/admin', {})
   const request = classified(call, endpoint, catalog, {})
   return request.generation === 1 ? request : planVersion2(request, endpoint)
 }
+
+/** Returns the endpoint of a call's path; undefined if it has none. */
+const endpointOf = (call: RecordedCall, { LEGACY_BASE_PATHS }: Config, catalog: Catalog) =>
+  createRoutes(catalog, LEGACY_BASE_PATHS)(targetOf(call, catalog) ?? '').endpoint
 
 /** Explains a plan. The client of the service only shows how it would write the request. */
 function sentFor(plan: Plan | Version2Plan, config: Config): CaseOutcome {
@@ -119,8 +121,7 @@ export function caseOf(
   config: Config,
   catalog: Catalog,
 ): CaseOutcome | undefined {
-  const target = targetOf(call, catalog)
-  const endpoint = target && createRoutes(catalog, config.LEGACY_BASE_PATHS)(target).endpoint
+  const endpoint = endpointOf(call, config, catalog)
   if (!endpoint) return undefined
   const body = fieldsIn(call, endpoint.method)
   const text = maskedBody(body, mask)

@@ -40,6 +40,13 @@ export interface Catalog {
   readonly synonymMistakes: (more: Readonly<Record<string, string>>) => readonly string[]
 }
 
+/** Returns the endpoint of an action's first path. */
+export function firstEndpoint({ legacy }: Action, { endpoints }: Catalog): Endpoint {
+  const endpoint = endpoints.get((legacy.paths[0] ?? '').toLowerCase())
+  if (!endpoint) throw new Error(`${legacy.paths[0]} has no endpoint`)
+  return endpoint
+}
+
 /** The operator's additions to the declarations. */
 export interface CatalogOptions {
   readonly tables: Tables

@@ -13,7 +13,7 @@ import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
 import { GatewayError } from '../../language/errors.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
+import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { openService } from '../../outside/service/service.ts'
@@ -34,7 +34,7 @@ export async function translate(
   const catalog = await mappingsOf(config)
   const named = catalog.actions.get(name)
   const endpoint = named
-    ? catalog.endpoints.get((named.action.legacy.paths[0] ?? '').toLowerCase())
+    ? firstEndpoint(named.action, catalog)
     : createRoutes(catalog, config.LEGACY_BASE_PATHS)(name).endpoint
   if (!endpoint) throw unknownName(name, catalog, config)
   // Nothing is sent; the service is only asked how it would write the request.

@@ -4,7 +4,7 @@ import type { ExplainingRooms } from '../../calls/verb.ts'
 import type { Answer } from '../../language/answer.ts'
 import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
 import type { Action, Alternative } from '../../language/mapping/action.ts'
-import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
@@ -16,13 +16,6 @@ import { type Column, code, facts, type Html, joined, named, publicPage, table }
 /** Shows text of a declaration, whose backticks mean code. */
 export const prose = (text: string): Html =>
   html`${text.split('`').map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : part))}`
-
-/** The endpoint of an action's first path. */
-export function endpointOf({ legacy }: Action, { endpoints }: Catalog): Endpoint {
-  const endpoint = endpoints.get((legacy.paths[0] ?? '').toLowerCase())
-  if (!endpoint) throw new Error(`${legacy.paths[0]} has no endpoint`)
-  return endpoint
-}
 
 const INDENT = 2
 
@@ -96,7 +89,7 @@ function entryOf(
 ): Html {
   const { catalog } = rooms
   const { legacy, service, example } = action
-  const endpoint = endpointOf(action, catalog)
+  const endpoint = firstEndpoint(action, catalog)
   const known = fields.names.map((field) => ({
     field,
     places: [],

@@ -7,14 +7,14 @@ import { deprecationFor } from '../../edge/callers/caller.ts'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
 import { closureAt } from '../../language/legacy-headers.ts'
-import { actionKey, type Catalog, type Endpoint } from '../../language/mapping/catalog.ts'
+import { actionKey, type Catalog, type Endpoint, firstEndpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
 import { isoTime, plural } from '../words.ts'
 import { fixed } from './fixed.ts'
 import { type Column, code, type Html, minuteOf, named, publicPage, shown, table } from './layout.ts'
-import { endpointOf, exampleRequest, prose } from './reference.ts'
+import { exampleRequest, prose } from './reference.ts'
 import { programsOf } from './snippets.ts'
 
 /** The input of a visitor. */
@@ -176,7 +176,7 @@ function meantEndpoint({ entries }: FlatBody, catalog: Catalog): Endpoint {
   const sent = new Set(entries.map(([field]) => field))
   const [fitting] = [...catalog.actions.values()].toSorted((one, other) => shareOf(other, sent) - shareOf(one, sent))
   if (!fitting) throw new Error('There are no actions.')
-  return named ?? endpointOf(fitting.action, catalog)
+  return named ?? firstEndpoint(fitting.action, catalog)
 }
 
 /** The part of the fields that an action knows. */
