@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { Agent } from 'undici'
 import { serviceDate } from '../../src/labs/demo/bodies.ts'
 import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
 import { type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
@@ -65,7 +64,6 @@ const NEVER_ANSWERED: ReadonlySet<Fault['kind']> = new Set(['timeout', 'timeout-
 export async function startSandbox(given: SandboxOptions = {}) {
   const settings: SandboxSettings = { ...PLAIN, ...given }
   const closing = new AbortController()
-  const dispatcher = new Agent()
   const faults = faultQueue()
   const requests = recordRequests()
   const deliveries: WebhookDelivery[] = []
@@ -74,11 +72,8 @@ export async function startSandbox(given: SandboxOptions = {}) {
     const { webhookUrl: url, clock, webhookRetry } = settings
     if (url === undefined) return
     const payload = { shipment_id, event, event_date: serviceDate(clock()), ...(data && { data }) }
-    const attempted = (_: number, status = 0) =>
-      void deliveries.push({ event: payload, delivered: status >= 200 && status < 300 })
-    void sendEvent(url, payload, webhookRetry, { dispatcher, closing: closing.signal, attempted }).finally(
-      underWay.begin(),
-    )
+    const attempted = (status = 0) => void deliveries.push({ event: payload, delivered: status >= 200 && status < 300 })
+    void sendEvent(url, payload, webhookRetry, closing.signal, attempted).finally(underWay.begin())
   })
 
   function note({ method = 'GET', url = '/', headers }: IncomingMessage, body: string): void {
@@ -150,7 +145,7 @@ export async function startSandbox(given: SandboxOptions = {}) {
       closing.abort()
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
       server.closeAllConnections()
-      await Promise.all([closed, dispatcher.destroy()])
+      await closed
     },
   }
 }

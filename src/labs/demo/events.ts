@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Dispatcher, request } from 'undici'
+import { request } from 'undici'
 
 /** The nine kinds of webhook. */
 type EventName =
@@ -38,30 +38,24 @@ export interface EventRetry {
   timeoutMs?: number
 }
 
-interface SendingEvents {
-  readonly dispatcher: Dispatcher
-  readonly closing: AbortSignal
-  /** Called after each attempt; without a status, there was no answer in time. */
-  readonly attempted?: (attempt: number, status: number | undefined) => void
-}
-
-/** Sends an event again and again until it is accepted. */
+/** Sends an event again and again until it is accepted. `attempted` gets the status of each attempt, if it was answered in time. */
 export async function sendEvent(
   url: string,
   event: DemoEvent,
   { attempts, delayMs, timeoutMs = 30_000 }: EventRetry,
-  { dispatcher, closing, attempted }: SendingEvents,
+  closing: AbortSignal,
+  attempted: (status: number | undefined) => void = () => {},
 ): Promise<void> {
   for (let attempt = 1; attempt <= attempts; attempt += 1) {
     if (attempt > 1) await pause(delayMs, undefined, { signal: closing, ref: false }).catch(() => undefined)
     if (closing.aborted) return
     const signal = AbortSignal.any([AbortSignal.timeout(timeoutMs), closing])
     const headers = { 'content-type': 'application/json' }
-    const status = await request(url, { method: 'POST', headers, body: JSON.stringify(event), dispatcher, signal })
+    const status = await request(url, { method: 'POST', headers, body: JSON.stringify(event), signal })
       .then(({ statusCode, body }) => body.dump().then(() => statusCode))
       .catch(() => undefined)
     if (closing.aborted) return
-    attempted?.(attempt, status)
+    attempted(status)
     if (status !== undefined && status >= 200 && status < 300) return
   }
 }

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
-import { Agent } from 'undici'
 import { serviceDate } from './bodies.ts'
 import { sendEvent } from './events.ts'
 import { answer, type DemoReply, type DemoRequest, openService } from './service.ts'
@@ -27,13 +26,11 @@ export async function startSandbox(
   if (process.env['NODE_ENV'] === 'production') throw new Error('The sandbox does not run in production')
   const requests: { method: string; path: string; headers: IncomingHttpHeaders; body: string }[] = []
   const closing = new AbortController()
-  const dispatcher = new Agent()
   const settings = { credentials, tokenExpiresIn: 3600, approvalBooks: true, clock: () => new Date() }
   const service = openService(settings, (event, shipment_id, data) => {
     const payload = { shipment_id, event, event_date: serviceDate(new Date()), ...(data && { data }) }
     const { webhookUrl } = sandbox
-    if (webhookUrl !== undefined)
-      void sendEvent(webhookUrl, payload, EVENT_RETRY, { dispatcher, closing: closing.signal })
+    if (webhookUrl !== undefined) void sendEvent(webhookUrl, payload, EVENT_RETRY, closing.signal)
   })
 
   const server = createServer(async (request, response) => {
@@ -78,7 +75,7 @@ export async function startSandbox(
     },
     async close() {
       closing.abort()
-      await Promise.all([stop(), dispatcher.destroy()])
+      await stop()
     },
   }
   return sandbox
