@@ -18,17 +18,18 @@ interface CommandEntry {
   readonly load: () => Promise<Run>
 }
 
-/** Loads a module of commands when one of them runs. */
+/** Takes a function of a module that is loaded when the command runs. */
 const from =
-  <Module, Name extends keyof Module>(load: () => Promise<Module>, name: Name) =>
+  <Module>(load: () => Promise<Module>) =>
+  <Name extends keyof Module>(name: Name) =>
   async () =>
     (await load())[name]
-const bookings = () => import('./commands/bookings.ts')
-const mapping = () => import('./commands/mapping.ts')
-const store = () => import('./commands/store.ts')
-const tenants = () => import('./commands/tenants.ts')
-const webhooks = () => import('./commands/webhooks.ts')
-const xref = () => import('./commands/xref.ts')
+const bookings = from(() => import('./commands/bookings.ts'))
+const mapping = from(() => import('./commands/mapping.ts'))
+const store = from(() => import('./commands/store.ts'))
+const tenants = from(() => import('./commands/tenants.ts'))
+const webhooks = from(() => import('./commands/webhooks.ts'))
+const xref = from(() => import('./commands/xref.ts'))
 
 const option = (flags: string, about: string) => new Option(flags, about)
 const json = (about = 'Prints JSON.') => option('--json', about)
@@ -105,7 +106,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'Writes transload.env with every variable explained, and tenants.json for a gateway with several tenants. Overwrites nothing.',
     options: [option('--sidecar', "For a gateway next to one application. Passes on that application's credential.")],
     examples: ['transload init', 'transload init --sidecar'],
-    load: from(() => import('./commands/init.ts'), 'init'),
+    load: from(() => import('./commands/init.ts'))('init'),
   },
   check: {
     about:
@@ -115,7 +116,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       json(),
     ],
     examples: ['V2_BASE_URL=https://service.example.com transload check --json'],
-    load: from(() => import('./commands/check.ts'), 'check'),
+    load: from(() => import('./commands/check.ts'))('check'),
   },
   'translate <ACTION> [FILE]': {
     about: 'Explains the translation of a version-1 request from a file or standard input. Sends nothing.',
@@ -132,7 +133,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       `echo '{"ReferenceNumber":"REF-1"}' | transload translate shipment.get --json`,
       'transload translate quote.get body.json --as php',
     ],
-    load: from(mapping, 'translate'),
+    load: mapping('translate'),
   },
   'rehearse [FILES...]': {
     about: 'Reports how recorded version-1 calls would be handled. Sends nothing.',
@@ -163,7 +164,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload rehearse recording.ndjson --html report.html --lookups lookups.json',
       'transload rehearse recording.ndjson --keep 17 > my-mappings/cases/refused.json',
     ],
-    load: from(() => import('./commands/rehearse.ts'), 'rehearse'),
+    load: from(() => import('./commands/rehearse.ts'))('rehearse'),
   },
   'bookings list': {
     about: 'Lists bookings, oldest first. Settle the unknown ones.',
@@ -182,13 +183,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     ],
     notes: TIMES,
     examples: ['transload bookings list --state unknown', 'transload bookings list --reference REF-1'],
-    load: from(bookings, 'list'),
+    load: bookings('list'),
   },
   'bookings show <KEY>': {
     about: 'Shows a booking: what it is, what became of it, and what you can do.',
     options: [json()],
     examples: ['transload bookings show bk_0123456789ab'],
-    load: from(bookings, 'show'),
+    load: bookings('show'),
   },
   'bookings settle <KEY>': {
     about: 'Records whether an unknown booking was made.',
@@ -206,12 +207,12 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload bookings settle bk_0123456789ab --shipment-id 6f1c1f5e-0000-4000-8000-000000000001',
       'transload bookings settle bk_0123456789ab --not-booked',
     ],
-    load: from(bookings, 'settle'),
+    load: bookings('settle'),
   },
   'bookings reopen <KEY>': {
     about: 'Undoes a settlement by an operator or the gateway.',
     examples: ['transload bookings reopen bk_0123456789ab'],
-    load: from(bookings, 'reopen'),
+    load: bookings('reopen'),
   },
   'bookings audit <FILE>': {
     about: "Compares a list of shipments, such as the service's invoice, with the store's bookings. Changes nothing.",
@@ -226,13 +227,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'The store does not record version-2 calls, so their shipments are shown as not booked here.',
     ],
     examples: ['transload bookings audit invoice.csv --columns "number=Order #,price=Total"'],
-    load: from(() => import('./commands/audit.ts'), 'audit'),
+    load: from(() => import('./commands/audit.ts'))('audit'),
   },
   'xref get <NAME>': {
     about: "Shows the quotes and shipments of a caller's number.",
     options: [tenant('The tenant of the number.').env('V2_CLIENT_ID').makeOptionMandatory()],
     examples: ['transload xref get REF-1 --tenant acme'],
-    load: from(xref, 'get'),
+    load: xref('get'),
   },
   'xref import <FILE>': {
     about: 'Imports numbers from CSV or NDJSON, such as those of the version-1 host. Use - for standard input.',
@@ -248,7 +249,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload xref import numbers.csv --tenant acme',
       'transload xref import - --format ndjson < numbers.ndjson',
     ],
-    load: from(xref, 'importNumbers'),
+    load: xref('importNumbers'),
   },
   'xref export [FILE]': {
     about: 'Exports numbers in import format, to a file or standard output.',
@@ -260,13 +261,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     ],
     notes: XREF_COLUMNS,
     examples: ['transload xref export numbers.csv --force'],
-    load: from(xref, 'exportNumbers'),
+    load: xref('exportNumbers'),
   },
   'store backup <FILE>': {
     about: 'Copies the embedded store to a file while gateways run.',
     options: [option('--force', 'Overwrites FILE.')],
     examples: ['transload store backup /backups/transload.db'],
-    load: from(store, 'backup'),
+    load: store('backup'),
   },
   'store copy': {
     about: 'Copies the store to an empty one, such as SQLite to PostgreSQL. Stop all gateways first.',
@@ -274,7 +275,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--to <URL>', 'The new store: a path or postgres://…. An interrupted copy resumes.').makeOptionMandatory(),
     ],
     examples: ['transload store copy --to postgres://transload@db.example.com/transload'],
-    load: from(store, 'copy'),
+    load: store('copy'),
   },
   'store restore <FILE>': {
     about: 'Restores a backup, and marks bookings made after it as in doubt.',
@@ -292,76 +293,76 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload store restore /backups/transload.db',
       'transload store restore /backups/transload.db --since 2026-12-31T14:00Z --until 24h',
     ],
-    load: from(store, 'restore'),
+    load: store('restore'),
   },
   'store verify [FILE]': {
     about:
       'Checks the store or a backup: integrity, rows, bookings by state, copies, doubts. Exits with 1 if you need to act.',
     options: [json()],
     examples: ['transload store verify /backups/transload.db'],
-    load: from(store, 'verify'),
+    load: store('verify'),
   },
   'store prune': {
     about: 'Deletes rows unused for BOOKING_DAYS. Safe while gateways run.',
     options: [option('--dry-run', 'Counts the rows without deleting them.'), json()],
     examples: ['transload store prune --dry-run'],
-    load: from(store, 'prune'),
+    load: store('prune'),
   },
   'store doubt': {
     about: 'Declares that the store may lack bookings.',
     options: [since('Bookings may be missing since this time.').makeOptionMandatory(), UNTIL],
     notes: TIMES_OF_DOUBT,
     examples: ['transload store doubt --since 2h'],
-    load: from(store, 'doubt'),
+    load: store('doubt'),
   },
   'store trust': {
     about: 'Ends the doubt about a store, and accepts a copied store.',
     examples: ['transload store trust'],
-    load: from(store, 'trust'),
+    load: store('trust'),
   },
   'webhooks list': {
     about: 'Lists events and their deliveries.',
     options: [...EVENT_RANGE, json('Prints JSON, one line per event.')],
     notes: TIMES,
     examples: ['transload webhooks list --state parked --since 2h'],
-    load: from(webhooks, 'list'),
+    load: webhooks('list'),
   },
   'webhooks show <ID>': {
     about: 'Shows an event as received, and its deliveries.',
     options: [json()],
     examples: ['transload webhooks show msg_0123456789abcdef'],
-    load: from(webhooks, 'show'),
+    load: webhooks('show'),
   },
   'webhooks replay [ID]': {
     about: 'Delivers an event again, or all selected events.',
     options: [...EVENT_RANGE, json()],
     notes: TIMES,
     examples: ['transload webhooks replay --state parked --tenant acme'],
-    load: from(webhooks, 'replay'),
+    load: webhooks('replay'),
   },
   'webhooks skip <ID>': {
     about: "Skips an event so that the shipment's next event can be delivered.",
     options: [json()],
     examples: ['transload webhooks skip msg_0123456789abcdef'],
-    load: from(webhooks, 'skip'),
+    load: webhooks('skip'),
   },
   'webhooks resume <TENANT>': {
     about: 'Resumes deliveries to a callback that answered 410.',
     options: [json()],
     examples: ['transload webhooks resume acme'],
-    load: from(webhooks, 'resume'),
+    load: webhooks('resume'),
   },
   'webhooks test <TENANT>': {
     about: "Sends a signed sample event to a tenant's callback, and shows the response.",
     options: [json()],
     examples: ['transload webhooks test acme'],
-    load: from(webhooks, 'test'),
+    load: webhooks('test'),
   },
   'migration report': {
     about: 'Reports who still uses version 1 and what blocks them.',
     options: [tenant('Reports only on this tenant.'), json('Prints JSON instead of Markdown.')],
     examples: ['transload migration report --tenant acme --json'],
-    load: from(() => import('./commands/migration.ts'), 'report'),
+    load: from(() => import('./commands/migration.ts'))('report'),
   },
   'tenants add <NAME>': {
     about: 'Adds a tenant with a generated secret, and shows the secret once.',
@@ -373,42 +374,42 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       TENANTS_OPTION,
     ],
     examples: ['transload tenants add acme --v2-client-id acme-v2 --v2-secret-env ACME_SECRET --file tenants.json'],
-    load: from(tenants, 'add'),
+    load: tenants('add'),
   },
   'tenants rotate <NAME>': {
     about: 'Gives a tenant a new secret, and shows it once. Old secrets keep working.',
     options: [option('--only', 'Removes the old secrets.'), TENANTS_OPTION],
     examples: ['transload tenants rotate acme --file tenants.json'],
-    load: from(tenants, 'rotate'),
+    load: tenants('rotate'),
   },
   'tenants remove <NAME>': {
     about: 'Removes a tenant.',
     options: [TENANTS_OPTION],
     examples: ['transload tenants remove acme --file tenants.json'],
-    load: from(tenants, 'remove'),
+    load: tenants('remove'),
   },
   'tenants hash': {
     about: 'Reads a secret from standard input and prints its hash for the tenants file.',
     examples: ['transload tenants hash < secret.txt'],
-    load: from(tenants, 'hash'),
+    load: tenants('hash'),
   },
   'tenants check [FILE]': {
     about: 'Checks a tenants file. The default is TENANTS_FILE.',
     examples: ['transload tenants check tenants.json'],
-    load: from(tenants, 'check'),
+    load: tenants('check'),
   },
   'tenants list [FILE]': {
     about: "Lists a file's tenants, without secrets.",
     options: [json('Prints JSON, one line per tenant.')],
     examples: ['transload tenants list tenants.json --json'],
-    load: from(tenants, 'list'),
+    load: tenants('list'),
   },
   'mapping test [DIR]': {
     about: 'Runs the cases in DIR/cases against the modules in DIR.',
     options: [json('Prints JSON, one line per case.')],
     notes: ['DIR defaults to MAPPINGS_DIR, or to the folder "mappings".'],
     examples: ['transload mapping test my-mappings'],
-    load: from(mapping, 'test'),
+    load: mapping('test'),
   },
   'certify assumptions': {
     about: "Tests the gateway's assumptions about the service.",
@@ -436,13 +437,13 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       'transload certify assumptions --stage https://stage.example.com --bookings',
       'transload certify assumptions --clean-up',
     ],
-    load: from(() => import('./commands/certify-assumptions.ts'), 'certifyAssumptions'),
+    load: from(() => import('./commands/certify-assumptions.ts'))('certifyAssumptions'),
   },
   healthcheck: {
     about:
       'Checks that the gateway answers, for containers: on the admin listener, or on the public one if there is none.',
     examples: ['ADMIN_PORT=9902 transload healthcheck'],
-    load: from(() => import('./commands/healthcheck.ts'), 'healthcheck'),
+    load: from(() => import('./commands/healthcheck.ts'))('healthcheck'),
   },
   demo: {
     about: 'Runs the gateway with a stand-in for the service, to try it out.',
@@ -456,7 +457,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],
     examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
-    load: from(() => import('./commands/demo.ts'), 'demo'),
+    load: from(() => import('./commands/demo.ts'))('demo'),
   },
 }
 
