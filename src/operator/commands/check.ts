@@ -11,7 +11,8 @@ import { nearest } from '../../language/text/nearest.ts'
 import { openAccount } from '../../outside/service/account.ts'
 import { basicOf } from '../../outside/service/credential.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { messageOf } from '../../outside/store/sqlite/connection.ts'
+import { openSource } from '../../outside/store/sqlite/backup.ts'
+import { messageOf, storeVersion } from '../../outside/store/sqlite/connection.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
 import { recentOverview } from '../reports/report.ts'
 import { aligned, firstNames, isoTime, tenantName } from '../words.ts'
@@ -115,8 +116,6 @@ async function storeState({ STORE_URL }: Config) {
     const reason = obstacleAt(path)
     if (reason !== undefined) throw reason
     if (!existsSync(path)) return { text: `${path}, which the first start creates` }
-    const { openSource } = await import('../../outside/store/sqlite/backup.ts')
-    const { storeVersion } = await import('../../outside/store/sqlite/connection.ts')
     const db = openSource(path)
     try {
       return { text: `${path}, version ${storeVersion(db)}`, hasCounts: true }

@@ -8,7 +8,7 @@ import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
 import { loadEngine } from '../../outside/store/open.ts'
 import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
-import { backupStore } from '../../outside/store/sqlite/backup.ts'
+import { backupStore, inspectSqlite } from '../../outside/store/sqlite/backup.ts'
 import { isDamage, isNoDatabase, isNoFile, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
 import {
   BackupDamaged,
@@ -144,7 +144,7 @@ export async function verify(file: string | undefined, options: JsonOption): Pro
   const isStore = file === undefined
   const isOnServer = isStore && engineOf(STORE_URL) === 'postgres'
   const name = isOnServer ? 'PostgreSQL' : existing(resolve(file ?? embeddedStorePath('')))
-  const found = isOnServer ? await inspectServer(STORE_URL) : await inspectFile(name)
+  const found = isOnServer ? await inspectServer(STORE_URL) : inspectFile(name)
   const unrecorded = isStore ? openEmergencyLog(EMERGENCY_LOG_FILE).read().map(nameOf) : []
   const problems = problemsOf(found, isStore, unrecorded)
   const { doubt: window, ...rest } = found
@@ -161,8 +161,7 @@ async function inspectServer(storeUrl: string) {
   return found
 }
 
-async function inspectFile(path: string) {
-  const { inspectSqlite } = await import('../../outside/store/sqlite/backup.ts')
+function inspectFile(path: string) {
   try {
     return inspectSqlite(path)
   } catch (error) {
