@@ -37,13 +37,23 @@ export const programsOf = (request: ShownRequest): readonly (readonly [title: st
 
 /** Writes the request in a language. */
 export function snippet(language: Language, request: ShownRequest): string {
-  const { method, url, headers, body, over, ifSame } = request
-  const path = url.slice(url.indexOf('/v2/'))
+  const parts = partsOf(request)
+  const mark = ['javascript', 'go', 'java', 'csharp', 'php'].includes(language) ? '//' : '#'
+  const comments = parts.notes.map((note) => `${mark} ${note}\n`).join('')
+  const text = language === 'curl' ? curl(parts, comments) : programIn(dialects[language], parts, comments)
+  // Java before 18 reads its source in the encoding of the machine.
+  return language === 'java' ? text.replace(/[^ -~\n]/g, escaped) : text
+}
+
+type Parts = ReturnType<typeof partsOf>
+
+function partsOf({ method, url, headers, body, over, ifSame }: ShownRequest) {
+  const whole = url.slice(url.indexOf('/v2/'))
   const bearer = headers['authorization']?.startsWith('Bearer') === true
-  const [, before = path, id, after] = /^(.*?)\{(\w+) of .*\}(.*)$/s.exec(path) ?? []
+  const [, before = whole, id, after] = /^(.*?)\{(\w+) of .*\}(.*)$/s.exec(whole) ?? []
   const has = (text: string) => JSON.stringify(body ?? '').includes(text)
   const notes = [
-    `${method} ${id ? `${before}{${id}}${after}` : path}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
+    `${method} ${id ? `${before}{${id}}${after}` : whole}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
     id && `The first argument is the ${id} that version 2 gave, not your own number.`,
     over &&
       'PUT replaces the whole shipment, so it is read, changed, and sent without the fields that only the service sets.',
@@ -55,31 +65,18 @@ export function snippet(language: Language, request: ShownRequest): string {
     method === 'POST' && 'Keep the id in the reply: later calls need it.',
     method === 'POST' && 'After a timeout, ask the service before you send this again: it may have been done.',
   ].filter((note) => note)
-  const parts: Parts = {
+  return {
+    notes,
     method,
-    path: [before, after],
+    /** The path and query, up to the id in the argument; the rest of it, if there is such an id. */
+    path: [before, after] as const,
+    /** The message without that argument; empty where there is none. */
     usage: id === undefined ? '' : `Usage: give the ${id} as the first argument.`,
     body: over ? undefined : body,
     /** Each value with its place in the shipment that is read first. */
     changes: over ? changesOf(body, ifSame) : undefined,
     bearer,
   }
-  const mark = ['javascript', 'go', 'java', 'csharp', 'php'].includes(language) ? '//' : '#'
-  const comments = notes.map((note) => `${mark} ${note}\n`).join('')
-  const text = language === 'curl' ? curl(parts, comments) : programIn(dialects[language], parts, comments)
-  // Java before 18 reads its source in the encoding of the machine.
-  return language === 'java' ? text.replace(/[^ -~\n]/g, escaped) : text
-}
-
-interface Parts {
-  readonly method: string
-  /** The path and query, up to the id in the argument; the rest of it, if there is such an id. */
-  readonly path: readonly [before: string, after: string | undefined]
-  /** The message without that argument; empty where there is none. */
-  readonly usage: string
-  readonly body: unknown
-  readonly changes: readonly Change[] | undefined
-  readonly bearer: boolean
 }
 
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
