@@ -80,19 +80,11 @@ const UNMADE = `SELECT l.number, l.reference, l.vin, (SELECT handle FROM claims 
 const LACKED = `SELECT handle, reference, vin, shipment, at FROM claims c WHERE state = 'booked'
   AND at BETWEEN (SELECT min(at) FROM listed) AND min((SELECT max(until) FROM listed), ?)
   AND NOT EXISTS (SELECT 1 FROM matches m WHERE m.id = c.shipment) ORDER BY at`
-/**
- * A shipment of several vehicles may have a row for each, with its part of the price or with all of it. A reference is another one
- * where the column has those of bookings at all, and the number itself tells of the shipment.
- */
+/** A shipment of several vehicles may have a row for each, with its part of the price or with all of it. */
 const KNOWN = `SELECT l.number, l.reference, max(l.stands) AS stands, m.tenant, m.id,
     sum(CASE WHEN l.stands THEN l.cents END) AS total, max(CASE WHEN l.stands THEN l.cents END) AS most,
     (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'booked') AS standing,
-    (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'freed' AND c.changed <= ?) AS freed,
-    (SELECT reference FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'booked' AND c.reference <> ''
-      AND (m.id = l.number OR EXISTS (SELECT 1 FROM names n WHERE n.name = l.number AND n.id = m.id AND n.own = 0))
-      AND upper(l.reference) NOT IN ('', upper(c.reference))
-      AND NOT EXISTS (SELECT 1 FROM names n WHERE n.id = m.id AND upper(n.name) = upper(l.reference))
-      AND EXISTS (SELECT 1 FROM listed o JOIN claims b ON b.reference = o.reference WHERE o.reference <> '')) AS booked
+    (SELECT handle FROM claims c WHERE c.shipment = m.id AND c.tenant = m.tenant AND c.state = 'freed' AND c.changed <= ?) AS freed
   FROM listed l JOIN matches m ON m.number = l.number GROUP BY l.number, m.tenant, m.id`
 /** Lines that are the same in every cell, and lines with the same number, VIN and price: whether the latter are parts, the quote tells. */
 const AGAIN = `SELECT a.*, m.tenant, m.id FROM again a LEFT JOIN matches m ON m.number = a.number GROUP BY a.number, a.vin, a.cents`
@@ -299,7 +291,7 @@ async function* anomalies(
     yield { kind: 'not-listed', ...row, at, text }
   }
   for (const row of audited.prepare(KNOWN).iterate(listedAt)) {
-    const { number, reference, stands, total, most, standing, freed, booked } = row
+    const { number, reference, stands, total, most, standing, freed } = row
     const shipment = await store.shipment(String(row['tenant']), String(row['id']))
     const isCanceled = shipment !== undefined && isStoredAsGone(shipment) && shipment.at <= listedAt
     const what = reference === '' ? number : `${number} (${reference})`
@@ -310,10 +302,6 @@ async function* anomalies(
     if (stands === 0 && standing !== null && !isStoredAsGone(shipment)) {
       const text = `${what} is canceled in the list, but ${standing} is active here. Read it at the service: if it is canceled there, tell the caller that nothing is transported.`
       yield { kind: 'canceled-there', number, reference, handle: standing, text }
-    }
-    if (booked !== null) {
-      const text = `${number} is listed with the reference ${reference}, but ${standing} booked it as ${booked}. Ask the service which one is right.`
-      yield { kind: 'other-reference', number, reference, booked, handle: standing, text }
     }
     if (total === null) continue
     const quoted = await quotedOf(shipment)
