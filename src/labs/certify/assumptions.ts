@@ -29,23 +29,7 @@ import {
 } from './trial.ts'
 
 /** Something that the gateway assumes about the service, and a check of it. */
-export interface Assumption {
-  readonly id: string
-  /** The part of the service that it concerns. */
-  readonly area: string
-  readonly sentence: string
-  /** How it is checked. */
-  readonly how: string
-  /** The operator's remedy if the service contradicts it: a setting, a mapping, or nothing. */
-  readonly otherwise: string
-  /** Every request that the check may send. */
-  readonly requests: readonly string[]
-  /** The most that the check does at the service. A quote is not binding; a booking is canceled afterwards. */
-  readonly effect: 'reads' | 'quotes' | 'bookings'
-  /** True if the check is a burden or a risk that is acceptable only at the stage address. */
-  readonly stageOnly: boolean
-  readonly check: Check
-}
+export type Assumption = ReturnType<typeof area>[number]
 
 /**
  * The finding on an assumption: true if it holds. The seen text or reply can add detail; a reply is described by its status and type. A
@@ -54,21 +38,26 @@ export interface Assumption {
 type Finding = boolean | ParsedReply | readonly [isKept: boolean, seen: ParsedReply | string, otherwise?: string]
 type Check = (trial: Trial) => Promise<Finding>
 
-/** A row has the requests of its area, unless it lists its own. */
 type Row = readonly [
   id: string,
   sentence: string,
+  /** How it is checked. */
   how: string,
+  /** The operator's remedy if the service contradicts it: a setting, a mapping, or nothing. */
   otherwise: string,
   check: Check,
+  /** Every request that the check may send. @default those of its area */
   requests?: readonly string[],
+  /** True if the check is a burden or a risk that is acceptable only at the stage address. */
   stageOnly?: boolean,
 ]
 
-const area = (title: string, shared: readonly string[], ...rows: readonly Row[]): readonly Assumption[] =>
+/** Makes the assumptions about a part of the service. */
+const area = (title: string, shared: readonly string[], ...rows: readonly Row[]) =>
   rows.map(([id, sentence, how, otherwise, check, requests = shared, stageOnly = false]) => {
     const all = requests.join()
-    const effect = /(POST|PUT|DELETE) \/v2\/shipment|approve/.test(all)
+    /** The most that the check does at the service. A quote is not binding; a booking is canceled afterwards. */
+    const effect: 'reads' | 'quotes' | 'bookings' = /(POST|PUT|DELETE) \/v2\/shipment|approve/.test(all)
       ? 'bookings'
       : /quote/.test(all)
         ? 'quotes'

@@ -41,23 +41,21 @@ export interface ServiceSettings {
 }
 
 /** The data of the service. */
-export interface DemoService {
-  readonly settings: ServiceSettings
-  /** By id. */
-  readonly shipments: Map<string, DemoShipment>
-  /** The client of each shipment. */
-  readonly owners: Map<string, string>
-  /** By id. */
-  readonly quotes: Map<string, DemoQuote>
-  /** Valid access tokens, each with its client and expiration in milliseconds. */
-  readonly tokens: Map<string, { client: string; until: number }>
-  readonly announce: Announce
-}
+export type DemoService = ReturnType<typeof openService>
 
 /** Opens a service without data. */
-export function openService(settings: ServiceSettings, announce: Announce): DemoService {
-  return { settings, shipments: new Map(), owners: new Map(), quotes: new Map(), tokens: new Map(), announce }
-}
+export const openService = (settings: ServiceSettings, announce: Announce) => ({
+  settings,
+  announce,
+  /** By id. */
+  shipments: new Map<string, DemoShipment>(),
+  /** The client of each shipment. */
+  owners: new Map<string, string>(),
+  /** By id. */
+  quotes: new Map<string, DemoQuote>(),
+  /** Valid access tokens, each with its client and expiration in milliseconds. */
+  tokens: new Map<string, { client: string; until: number }>(),
+})
 
 /** Answers a request as the service does. */
 export function answer(service: DemoService, call: DemoRequest): DemoReply {

@@ -1,22 +1,16 @@
 import { loadMappings } from '../../../mappings/load.ts'
-import { type Config, readConfig, readValidVariables } from '../../language/config/config.ts'
+import { readConfig, readValidVariables } from '../../language/config/config.ts'
 import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
-import { readTenants, type Tenant } from '../../language/config/tenants-file.ts'
-import type { Catalog } from '../../language/mapping/catalog.ts'
+import { readTenants } from '../../language/config/tenants-file.ts'
 
-/** The configuration with the mappings that it names. */
-export interface LoadedConfig {
-  readonly config: Config
-  readonly catalog: Catalog
-  /** Undefined without a tenants file. */
-  readonly tenants: readonly Tenant[] | undefined
-}
+/** The configuration with the mappings that it names, and the tenants if it names a file of them. */
+export type LoadedConfig = Awaited<ReturnType<typeof loadConfig>>
 
 /** Replaces mappings that failed to load, because their actions are unknown. */
 const ANY_ACTION = { synonymMistakes: () => [] }
 
 /** Reads the environment and every file that it names; throws `ConfigErrors` with all errors; see `readTenants` for `lacking`. */
-export async function loadConfig(lacking?: string[]): Promise<LoadedConfig> {
+export async function loadConfig(lacking?: string[]) {
   const errors: string[] = []
   const attempt = async <T>(read: () => T | Promise<T>): Promise<T | undefined> => {
     try {

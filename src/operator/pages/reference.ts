@@ -26,25 +26,18 @@ export function exampleRequest({ legacy: { method, paths }, example: { request }
 }
 
 /** The values that a row may have, with the texts of version 1 that mean each. */
-interface ValueTable {
-  readonly name: string
-  readonly about: string
-  readonly meanings: Readonly<Record<string, string>>
-}
+type ValueTable = NonNullable<ReturnType<typeof valuesOf>>
 
 /** Returns the table of values that a row uses, if it has one. */
-function valuesOf(row: Row | undefined, { tables }: Catalog): ValueTable | undefined {
+function valuesOf(row: Row | undefined, { tables }: Catalog) {
   if (row?.kind === 'move') {
     const { name, summary, values } = row.codec
     return values && { name, about: summary, meanings: values }
   }
-  const phrases = row?.kind === 'lookup' ? tables.get(row.table)?.phrases : undefined
-  if (row?.kind !== 'lookup' || !phrases) return undefined
-  return {
-    name: row.table,
-    about: 'The longest of these phrases in a field decides; case is ignored.',
-    meanings: phrases,
-  }
+  if (row?.kind !== 'lookup') return undefined
+  const phrases = tables.get(row.table)?.phrases
+  const about = 'The longest of these phrases in a field decides; case is ignored.'
+  return phrases && { name: row.table, about, meanings: phrases }
 }
 
 /** Every action, field, value and error of version 1, from the declarations. */

@@ -27,17 +27,9 @@ interface Input {
   readonly replyTo: string
 }
 
+type PasteOutcome = ReturnType<typeof outcomeOf>
 /** A call that has been explained. */
-interface ExplainedPaste extends ExplainedCall {
-  readonly kind: 'explained'
-  readonly compiled: CompiledAction
-  readonly body: FlatBody
-}
-
-type PasteOutcome =
-  | ExplainedPaste
-  | { readonly kind: 'refused'; readonly answer: Pick<Answer, 'status' | 'headers'> & { readonly v1: unknown } }
-  | { readonly kind: 'passed'; readonly request: string }
+type ExplainedPaste = Extract<PasteOutcome, { readonly kind: 'explained' }>
 
 /** Shows the workbench with a declared example, or with what a form has sent. Nothing of it is kept. */
 export function workbenchPage(rooms: GatewayRooms, form: URLSearchParams): Promise<Answer> {
@@ -97,7 +89,7 @@ function noticeOf({ config, callers, store }: GatewayRooms): Html | '' {
 const linesOf = (text: string) => text.split(/\r?\n/).map(shown).join('\n')
 
 /** Explains the request as its path would take it. */
-function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
+function outcomeOf(input: Input, rooms: GatewayRooms) {
   const { catalog, config } = rooms
   const pasted = pastedRequest(input.body)
   const path = pasted.path ?? input.path
@@ -105,7 +97,7 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
   let endpoint = catalog.endpoints.get(called.toLowerCase())
   try {
     if (pasted.path?.includes('/v2/'))
-      return { kind: 'passed', request: `${pasted.method} ${path.slice(path.indexOf('/v2/'))}` }
+      return { kind: 'passed' as const, request: `${pasted.method} ${path.slice(path.indexOf('/v2/'))}` }
     if (pasted.path !== undefined && !endpoint) {
       const paths = config.LEGACY_BASE_PATHS.flatMap((base) =>
         [...catalog.endpoints.values()].map((one) => base + one.path),
@@ -119,11 +111,12 @@ function outcomeOf(input: Input, rooms: GatewayRooms): PasteOutcome {
     const call = explainCall(body, endpoint, rooms)
     const compiled = catalog.actions.get(call.run.action)
     if (!compiled) throw new Error(`there is no action ${call.run.action}`)
-    return { kind: 'explained', compiled, body, ...call }
+    return { kind: 'explained' as const, compiled, body, ...call }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     const { status, headers, body } = refusalAt(endpoint?.path ?? path, error, '', rooms)
-    return { kind: 'refused', answer: { status, headers, v1: JSON.parse(String(body)) } }
+    const v1: unknown = JSON.parse(String(body))
+    return { kind: 'refused' as const, answer: { status, headers, v1 } }
   }
 }
 
@@ -184,23 +177,12 @@ const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
   [...sent].filter((name) => fields.slotOf(name) !== undefined).length + 1 / (fields.names.length + 1)
 
 /** A field with what becomes of it. Its number ties it to its text in the request, and to its place. */
-interface FieldRow {
-  readonly kind: 'problem' | 'unknown' | 'noted' | 'used' | 'unused'
-  readonly number: number
-  /** The fields as the request and the declarations call them. */
-  readonly names: readonly string[]
-  readonly from: string
-  readonly sent: string
-  /** Empty if nothing of it is sent. */
-  readonly to: string
-  readonly after: unknown
-  readonly said: Html | string
-}
+type FieldRow = ReturnType<typeof rowsOf>[number]
 
 const text = (value: unknown) => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 /** Lists every field once, what needs attention first. */
-function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog): readonly FieldRow[] {
+function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog) {
   const { fields: index, action } = compiled
   const sent = new Map(
     body.entries.map(([name, value]) => {
@@ -211,7 +193,7 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
   const refused = new Set(run.problems.map(({ field }) => field))
   const label = (kind: string, words: string | undefined) =>
     words === undefined ? '' : html`<b class="warn">${kind}</b> ${shown(words)} `
-  const field = (kind: FieldRow['kind'], name: string, said: Html | string, to = '') => {
+  const field = (kind: 'problem' | 'unknown' | 'used' | 'unused', name: string, said: Html | string, to = '') => {
     return { kind, names: [name], from: name, sent: sent.get(name) ?? '', to, after: undefined, said }
   }
   const translated = run.fields.map(({ from, before, after, to, loss, assumed, warning, origin }) => {
@@ -221,9 +203,11 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
     const rule = isChanged ? (equivalentOf(action.name, from[0] ?? '', catalog)?.note ?? '') : ''
     return {
       kind: isNoted ? ('noted' as const) : ('used' as const),
+      /** The fields as the request and the declarations call them. */
       names: from,
       from: from.join(' + ') || ORIGINS[origin],
       sent: from.length > 0 ? shownBefore : '',
+      /** Empty if nothing of it is sent. */
       to,
       after,
       said: html`${label('assumed', assumed)}${label('lost', loss)}${label('note', warning)}${prose(rule)}`,
