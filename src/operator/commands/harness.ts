@@ -15,15 +15,11 @@ import type { ClaimState } from '../../outside/store/store.ts'
 export const ID = 'demo'
 export const SECRET = 'demo-secret'
 
-/** A program in a process of its own. */
-export interface LaunchedProgram {
-  readonly child: ChildProcess
-  /** Its address, once it listens. */
-  readonly url: Promise<string>
-}
+/** A program in a process of its own, and its address, once it listens. */
+export type LaunchedProgram = ReturnType<typeof launch>
 
 /** Starts Node with these words. The program writes one line of JSON with `listening` and its address. */
-export function launch(words: readonly string[], env: NodeJS.ProcessEnv): LaunchedProgram {
+export function launch(words: readonly string[], env: NodeJS.ProcessEnv) {
   const child = spawn(process.execPath, words, { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const url = listening(child.stdout)
   // It may be killed before it listens.

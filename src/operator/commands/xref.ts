@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   closeSync,
   createReadStream,
@@ -187,9 +187,7 @@ function checkpointOf(file: string, purpose: readonly unknown[]) {
   const path = `${file}.import-progress`
   const { size, mtimeMs } = statSync(file)
   // Hashed, because the address of a store may hold a password.
-  const stamp = createHash('sha256')
-    .update(JSON.stringify([size, mtimeMs, ...purpose]))
-    .digest('hex')
+  const stamp = hash('sha256', JSON.stringify([size, mtimeMs, ...purpose]))
   return {
     read: (): ImportProgress | undefined => {
       try {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { html, raw } from 'hono/html'
 import type { GatewayRooms } from '../../app.ts'
 import { explainPlan, planFromNames } from '../../calls/dry-run.ts'
@@ -19,7 +19,7 @@ pre { overflow-x: auto; padding: 1rem; background: #f4f5f7; font: 0.85rem/1.5 ui
 table { border-collapse: collapse; } caption { text-align: left; } th, td { padding: 0.2rem 1rem 0.2rem 0; text-align: left; }
 summary { cursor: pointer; padding: 0.3rem 0; }`
 
-const HASH = createHash('sha256').update(STYLE).digest('base64')
+const HASH = hash('sha256', STYLE, 'base64')
 
 /** One file for the developers of a tenant: a letter, and the calls that they make as version-2 code. No value of theirs is in it. */
 export async function fixItKit(report: TenantReport, rooms: GatewayRooms, own: OwnCaller | undefined): Promise<Answer> {
