@@ -127,12 +127,12 @@ function earlier(path: string): Results {
   throw new CommandFailed(`cannot read ${path}: it has no results of "transload certify assumptions --save"`)
 }
 
-/** Returns what differs from an earlier run. An assumption that either of them did not try has not changed. Earlier releases said more. */
+/** Returns what differs from an earlier run. An assumption that either of them did not try has not changed. */
 function changesSince({ results }: Results, now: readonly Result[]) {
   return now.flatMap((result) => {
     const before = results.find(({ id }) => id === result.id)
     if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
-    const isSame = before?.verdict === result.verdict && (result.seen === '' || before.seen === result.seen)
+    const isSame = before?.verdict === result.verdict && before.seen === result.seen
     return isSame ? [] : [{ before, now: result }]
   })
 }
