@@ -34,7 +34,7 @@ describe('every assumption', () => {
 
   test('sends nothing that is not allowed', { timeout: LONG_MS }, async () => {
     for (const { id, effect, stageOnly } of assumptions) {
-      const { result, requests, sandbox } = await tried(id, {}, { bookings: false, isStage: false })
+      const { result, requests, sandbox } = await tried(id, {}, 'production')
       const needsMore = effect === 'bookings' || stageOnly
       expect.soft([id, result?.verdict === 'not tried', requests.length === 0]).toEqual([id, needsMore, needsMore])
       // Reads, quotes and tokens change nothing important.

@@ -1,13 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import {
-  type AllowedEffects,
-  type Assumption,
-  assumptions,
-  type Result,
-  tryAll,
-} from '../../src/labs/certify/assumptions.ts'
+import { type Allowed, type Assumption, assumptions, type Result, tryAll } from '../../src/labs/certify/assumptions.ts'
 import { cleanUp, openJournal } from '../../src/labs/certify/journal.ts'
 import { openTrial, shape } from '../../src/labs/certify/trial.ts'
 import { readConfig } from '../../src/language/config/config.ts'
@@ -38,7 +32,7 @@ export function contradicting({ id }: Assumption): Setting {
 export async function tried(
   id: string | undefined,
   { faults = [], ...options }: Setting,
-  allowed: Partial<AllowedEffects> = {},
+  allowed: Allowed = 'bookings',
 ) {
   const sandbox = await startSandbox(options)
   sandbox.fail(...faults)
@@ -64,7 +58,7 @@ export async function tried(
   })
   const all: Result[] = []
   const wanted = assumptions.filter((one) => id === undefined || one.id === id)
-  for await (const [, result] of tryAll(wanted, trial, { bookings: true, isStage: true, ...allowed })) all.push(result)
+  for await (const [, result] of tryAll(wanted, trial, allowed)) all.push(result)
   const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
   const [result] = all
   return { result, all, sandbox, requests, file, clean: () => cleanUp(trial, journal) }

@@ -878,20 +878,13 @@ export const assumptions: readonly Assumption[] = [
   ),
 ]
 
-/** The effects that the operator allows. */
-export interface AllowedEffects {
-  readonly bookings: boolean
-  /** True if the operator declared the service's address to be stage. */
-  readonly isStage: boolean
-}
+/** What the operator allows: test bookings, which are for the stage alone; what only the stage can bear; or neither. */
+export type Allowed = 'bookings' | 'stage' | 'production'
 
 /** Returns why an assumption may not be checked; undefined if it may. */
-export function forbidden(
-  { effect, stageOnly }: Assumption,
-  { bookings, isStage }: AllowedEffects,
-): string | undefined {
-  if (effect === 'bookings' && !bookings) return 'needs --bookings and --stage'
-  return stageOnly && !isStage ? 'needs --stage' : undefined
+export function forbidden({ effect, stageOnly }: Assumption, allowed: Allowed): string | undefined {
+  if (effect === 'bookings' && allowed !== 'bookings') return 'needs --bookings and --stage'
+  return stageOnly && allowed === 'production' ? 'needs --stage' : undefined
 }
 
 /** The outcomes of an assumption. One that needs more than the operator allows is `not tried`. */
@@ -914,7 +907,7 @@ const MOST_WITHOUT_REPLY = 5
 export async function* tryAll(
   assumptions: readonly Assumption[],
   trial: Trial,
-  allowed: AllowedEffects,
+  allowed: Allowed,
 ): AsyncGenerator<readonly [Assumption, Result]> {
   let withoutReply = 0
   for (const assumption of assumptions) {
@@ -931,7 +924,7 @@ export async function* tryAll(
   }
 }
 
-async function resultOf(assumption: Assumption, trial: Trial, allowed: AllowedEffects): Promise<Result> {
+async function resultOf(assumption: Assumption, trial: Trial, allowed: Allowed): Promise<Result> {
   const { id } = assumption
   const reason = forbidden(assumption, allowed)
   if (reason !== undefined) return { id, verdict: 'not tried', seen: reason }

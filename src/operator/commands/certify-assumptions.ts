@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import {
-  type AllowedEffects,
+  type Allowed,
   type Assumption,
   assumptions,
   forbidden,
@@ -83,7 +83,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
 }
 
 /** Tries what is allowed. A failure comes after the results before it, for the clean-up has to follow. */
-async function tried(wanted: readonly Assumption[], trial: Trial, allowed: AllowedEffects, stop: AbortSignal) {
+async function tried(wanted: readonly Assumption[], trial: Trial, allowed: Allowed, stop: AbortSignal) {
   const results: Result[] = []
   let title = ''
   let failure: unknown
@@ -138,9 +138,9 @@ function changesSince({ results }: Results, now: readonly Result[]) {
 }
 
 /** Returns what the operator allows at an address; throws if the stage that they named is another address. */
-function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: string): AllowedEffects {
+function allowedBy({ stage, bookings }: AssumptionsOptions, service: string): Allowed {
   if (stage === undefined) {
-    if (!bookings) return { bookings, isStage: false }
+    if (!bookings) return 'production'
     throw new CommandFailed(
       `--bookings needs --stage: name the address of the service, ${service}, if it is the stage and not production`,
     )
@@ -153,7 +153,7 @@ function allowedBy({ stage, bookings = false }: AssumptionsOptions, service: str
       `--stage names ${origin + prefix}, but the gateway calls ${service}; set V2_BASE_URL, or base_url of the tenant, to the stage`,
     )
   }
-  return { bookings, isStage: true }
+  return bookings ? 'bookings' : 'stage'
 }
 
 const VERDICT_CHARACTERS = Math.max(...verdicts.map((verdict) => verdict.length))
@@ -190,7 +190,7 @@ function changeLines({ at }: Results, changes: ReturnType<typeof changesSince>):
 const outcomeOf = ({ verdict, seen }: Result) => verdict + (seen && ` (${seen})`)
 
 /** Lists what would be tried. */
-function planLines(wanted: readonly Assumption[], allowed: AllowedEffects, service: string): readonly string[] {
+function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {
   const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
   const books = tried.filter(({ effect }) => effect === 'bookings').length
   return [
