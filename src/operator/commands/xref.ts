@@ -258,10 +258,7 @@ function lastKey(file: string, format: Format): NameOfId | undefined {
 /** Reads the key as the store has it, undefined if the line has none: blanks that an import would trim belong to it. */
 function keyIn(line: string, format: Format): NameOfId | undefined {
   const { tenant, kind, name, id, given_by: givenBy } = fieldsIn(line, format)
-  const isWhole =
-    [tenant, name, id].every((value) => typeof value === 'string') &&
-    (kind === 'quote' || kind === 'shipment') &&
-    (givenBy === 'caller' || givenBy === 'service')
+  const isWhole = [tenant, name, id].every((value) => typeof value === 'string') && isKind(kind) && isGiver(givenBy)
   // All of it is checked.
   if (isWhole) return { tenant, kind, name, id, givenBy } as NameOfId
   return undefined
@@ -329,6 +326,6 @@ const DAY_CHARACTERS = 'yyyy-mm-dd'.length
 
 const NO_ID = 'has an id that cannot be one: it is blank, of dots alone, too long, or has a control character'
 
-const isGiver = (text: string): text is GivenBy => text === 'caller' || text === 'service'
+const isGiver = (text: unknown): text is GivenBy => text === 'caller' || text === 'service'
 
-const isKind = (text: string): text is Kind => text === 'quote' || text === 'shipment'
+const isKind = (text: unknown): text is Kind => text === 'quote' || text === 'shipment'
