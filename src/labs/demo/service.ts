@@ -201,7 +201,7 @@ const tripOf = ({ pickup, delivery, vehicle_type: type, transport_type }: z.infe
 })
 
 // A shipment's ZIP code is a number, so a Canadian code does not fit.
-const placeOf = (postalCode: string) => (/^\d{5}/.test(postalCode) ? { zipcode: Number(postalCode.slice(0, 5)) } : {})
+const placeOf = (postalCode: string) => ({ zipcode: Number(postalCode.slice(0, 5)) || undefined })
 
 function book(service: DemoService, client: string, body: object): DemoShipment {
   const { quote_id, ...input } = check(creation, body)
