@@ -39,7 +39,7 @@ import type { Call } from '../runtime/call.ts'
 import { NEW_KEY, numberIn, outcomeUnknown } from '../state/bookings/bookings.ts'
 import { partsOfEvent } from '../state/events/receive.ts'
 import type { Look, Names } from '../state/names/names.ts'
-import type { Reference, Resolution, ShipmentMeant } from '../state/names/resolve.ts'
+import type { Reference, ShipmentMeant } from '../state/names/resolve.ts'
 import { answerToReply, foreseeApproval } from './approve.ts'
 import { foreseeBooking } from './book.ts'
 import { noteRequest } from './legacy-call.ts'
@@ -193,7 +193,8 @@ async function lookAtNamed(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { names } = rooms
-  const resolution = await meaningInStore(reference, tenant, names)
+  const { resolution, read } = await meaningInStore(reference, tenant, names)
+  const remarks = read.length > 0 ? [asLastShown(read)] : []
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -206,8 +207,8 @@ async function lookAtNamed(
         const what = stored ? 'what has changed' : 'if it is a shipment'
         return { plan, example, sentence, remarks: [serviceDecides([resolution.id], what)] }
       }
-      const prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
-      return { ...prospect, example, sentence }
+      const prospect: Prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
+      return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
     }
     case 'quote': {
       const quote = await names.quote(tenant, resolution.id)
@@ -224,12 +225,18 @@ async function lookAtNamed(
       return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(names, what)] }
     }
     default:
-      return refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0])
+      return {
+        ...refused(planFromNames(request, settings), notMeant(resolution, reference), reference.names[0]?.[0]),
+        remarks,
+      }
   }
 }
 
 /** Reports whether a change without an outcome may have been made since the shipment was last shown. */
 const isInDoubt = (stored: StoredShipment | undefined): boolean => stored?.state === 'in-doubt'
+
+const asLastShown = (ids: readonly string[]) =>
+  `This follows from what the service last showed. The live call first reads ${readsOf(ids)}, and decides by the replies.`
 
 const serviceDecides = (names: readonly string[], what: string) =>
   `The service decides from here: the live call reads ${readsOf(names)} to find out ${what}.`
@@ -253,10 +260,11 @@ async function exampleAbout(
   }
 }
 
-/** Returns what a call means if its shipments are still as the service last showed them. */
-async function meaningInStore(reference: Reference, tenant: string, names: Names): Promise<Resolution> {
+/** Returns what a call means if its shipments are still as the service last showed them, and those that the live call reads first. */
+async function meaningInStore(reference: Reference, tenant: string, names: Names) {
   const { resolution } = await names.resolve(reference, tenant)
-  if (resolution.is !== 'look') return resolution
+  if (resolution.is !== 'look') return { resolution, read: [] }
+  const read: string[] = []
   let areKnown = true
   const look: Look = {
     ask: async () => undefined,
@@ -264,11 +272,12 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
       const stored = await names.shipment(tenant, id)
       const { vehicles = [] } = stored ?? {}
       areKnown &&= vehicles.length > 0 && !isInDoubt(stored)
+      read.push(id)
       return { id, body: undefined, vehicles, state: isStoredAsGone(stored) ? 'gone' : 'live' }
     },
   }
   const meant = await names.resolve(reference, tenant, look)
-  return areKnown ? meant.resolution : resolution
+  return areKnown ? { resolution: meant.resolution, read } : { resolution, read: [] }
 }
 
 /** Plans without lookups: the caller's name stands for the id, unless the name is an id itself. */
