@@ -15,6 +15,9 @@ const late = () => import('./late.ts')
 /** The most that a visitor may paste; a browser writes JSON in twice its length. */
 const PASTED_BYTES = 32 * 1024
 
+/** The pages whose errors are pages, too. */
+const OWN_PAGES: ReadonlySet<string> = new Set(['/', '/my', '/reference', '/guide'])
+
 type PublicPage = Pages['public'][number]
 
 /** Makes the pages of a gateway. */
@@ -96,8 +99,8 @@ export function createPages(pageRooms: GatewayRooms): Pages {
     publicError: (incoming, error) => {
       const path = (incoming.url ?? '').split('?', 1)[0] ?? ''
       // A version-1 caller may accept HTML, too: it gets the shape that it knows.
-      const isOfPage = path === '/my' || (error.code === 'path-unknown' && !/\.php/i.test(path))
-      if (!isOfPage || incoming.method !== 'GET' || !wantsHtml(incoming)) return undefined
+      const isUnknown = incoming.method === 'GET' && error.code === 'path-unknown' && !/\.php/i.test(path)
+      if (!(isUnknown || OWN_PAGES.has(path)) || !wantsHtml(incoming)) return undefined
       return errorPage(config.WORKBENCH === 'on' ? publicPage : ownPage, error)
     },
     close: rooms.watch.close,
