@@ -62,6 +62,7 @@ test('every action, pasted in any form, is explained as by the dry run', async (
       expect(sent, body).toEqual(explained.json.request.body)
       const verdict = `Would be sent: <code>${explained.json.request.method} /v2/`
       expectWords(text, verdict, `aria-current="true">${action.name}</a>`, `id="back" data-action="${action.name}"`)
+      for (const [, place] of text.matchAll(/href="#(to-\d+)"/g)) expectWords(text, `id="${place}"`)
     }
   }
 })

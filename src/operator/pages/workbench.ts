@@ -217,7 +217,7 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
     .filter((one) => !refused.has(one.field))
     .map(({ field: name, why }) =>
       action.target?.namedBy.includes(name)
-        ? field('used', name, prose(why), 'the path')
+        ? field('used', name, prose(why), IN_PATH)
         : field('unused', name, html`<b>not used</b> ${prose(shown(why))}`),
     )
   const rows = [
@@ -233,6 +233,9 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
   ]
   return rows.map((row, at) => ({ ...row, number: at + 1 }))
 }
+
+/** The place of a field that names a quote or a shipment. */
+const IN_PATH = 'the path'
 
 const ORIGINS = {
   caller: '',
@@ -277,7 +280,9 @@ function version2Of(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
   const query = [...new URLSearchParams(request.url.split('?')[1] ?? '')]
   const place = (lines: Html) => html`<pre class="json pane" tabindex="0">${lines}</pre>`
   return html`<h2>Version 2</h2>
-<p class="block"><code>${shown(request.url.split('?', 1)[0] ?? '')}</code></p>
+<p class="block"><code>${shown(request.url.split('?', 1)[0] ?? '')}</code>${rows
+    .filter(({ to }) => to === IN_PATH)
+    .map(({ number }) => html`<span id="to-${number}">${badge(number, 'from')}</span>`)}</p>
 ${
   request.body !== undefined
     ? place(jsonLines(request.body, numbers, '', ''))
