@@ -196,6 +196,9 @@ test('the workbench translates during typing, and the reference can be searched'
   await heading.waitFor()
   expect(complaints).toEqual([])
   expect(sandbox.requests).toEqual([])
+  await body.fill('x'.repeat(MOST_BYTES))
+  await shows('Not translated. The body is larger')
+  expect(await page.getByText('60602').count()).toBe(0)
 })
 
 test('a field and its place light up together, both on the screen', { timeout: LONG_MS }, async () => {

@@ -22,13 +22,17 @@ function workbench(form) {
     asked += 1
     const mine = asked
     const given = [...new FormData(form)].map(([name, value]) => [name, String(value)])
-    const reply = await fetch('/', {
-      method: 'POST',
-      headers: { accept: 'text/html' },
-      body: new URLSearchParams(given),
-    })
-    const page = new DOMParser().parseFromString(await reply.text(), 'text/html')
+    const sent = { method: 'POST', headers: { accept: 'text/html' }, body: new URLSearchParams(given) }
+    const text = await fetch('/', sent).then(
+      (reply) => reply.text(),
+      () => '',
+    )
+    const page = new DOMParser().parseFromString(text, 'text/html')
     if (mine !== asked) return
+    if (!page.getElementById('workbench')) {
+      showFailure(page.querySelector('main p')?.textContent ?? 'The gateway does not answer.')
+      return
+    }
     // The reply that is being edited stays, unless it is one to another action.
     const [before, after = ''] = [document, page].map((one) => one.getElementById('back')?.dataset['action'])
     const back = before === after && before !== '' ? 'answer' : 'back'
@@ -52,6 +56,18 @@ function workbench(form) {
     translate()
   })
   lightUp(form)
+}
+
+/**
+ * Shows why a request was not translated, in place of the translation of the one before it.
+ * @param {string} why
+ */
+function showFailure(why) {
+  const notice = document.createElement('p')
+  notice.className = 'notice bad'
+  notice.textContent = `Not translated. ${why}`
+  for (const id of ['version2', 'account', 'answer', 'code']) document.getElementById(id)?.replaceChildren()
+  document.getElementById('verdict')?.replaceChildren(notice)
 }
 
 /**
