@@ -130,7 +130,7 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
 
 /* The workbench and the reference */
 .pair { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 2rem; } .pair h2 { margin-top: 1rem; } .pair > section { min-width: 0; }
-.block { display: flex; gap: 0.6rem; align-items: center; height: 2.3rem; margin: 0 0 0.6rem; color: var(--soft); }
+.block { display: flex; gap: 0.6rem; align-items: center; min-height: 2.3rem; margin: 0 0 0.6rem; color: var(--soft); } .block > * { min-width: 0; overflow-wrap: anywhere; }
 .n { display: inline-block; min-width: 1.5rem; padding: 0 0.3rem; border-radius: 1rem; background: var(--line); color: var(--text); font: 600 var(--tiny)/1.5 system-ui, sans-serif; text-align: center; text-decoration: none; }
 .steps { padding-left: 1.2rem; } .steps h2 { margin-top: 1.5rem; }
 #examples { align-items: baseline; }
