@@ -143,7 +143,7 @@ test('a booking with an unknown outcome is a case with its history and everythin
     `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
     ...[settle.notBooked, 'this makes a second one'],
     // Many services find a shipment by its id alone.
-    ...['own list of shipments', 'A 404 proves nothing'],
+    ...['own list of shipments', 'A 404 proves nothing', 'A service event settles', 'asked for this reference, so add'],
   )
   expect(text.match(/class="copy"/g)).toHaveLength(3)
   expect(text).not.toContain(OWN.V2_CLIENT_SECRET)

@@ -3,10 +3,12 @@ import { html } from 'hono/html'
 import { legacyError } from '../../edge/answers.ts'
 import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
+import { isPlainId } from '../../language/text/service-text.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState } from '../../outside/store/store.ts'
 import { type BookingRequest, MOST_COUNTED, outcomeUnknown, publicView } from '../../state/bookings/bookings.ts'
+import { isReopened } from '../../state/bookings/settlement.ts'
 import { durationOf, isoTime, MINUTE_MS, STATES, sentenceOf, stateOf } from '../words.ts'
 import { countOf, type OperatorRooms } from './home.ts'
 import {
@@ -182,7 +184,7 @@ ${timeline(trail)}
 ${settle && toldPart(key, own?.profile.support ?? config.SUPPORT_CONTACT)}`
   const isSettled = /^(settled|healed): /.test(trail.at(-1)?.why ?? '')
   const todo = settle
-    ? resolution(settle, subject === '' ? undefined : lookUp, own !== undefined)
+    ? resolution(settle, subject === '' ? undefined : lookUp, own !== undefined, reference, isReopened(trail))
     : isSettled
       ? html`<h2>If this is wrong</h2><p>Undo the settlement. The booking becomes unknown again.</p>${code(`transload bookings reopen ${key}`)}`
       : (OVER[state] ?? html`<h2>The shipment</h2><p>See it at the service:</p>${code(lookUp)}`)
@@ -223,18 +225,30 @@ function resolution(
   { booked, notBooked }: NonNullable<ShownBooking['settle']>,
   lookUp: string | undefined,
   canAsk: boolean,
+  reference: string,
+  isTakenBack: boolean,
 ) {
   const byReference = lookUp && html`the reference (<code>external_id</code>), `
   const credential = canAsk ? '' : " Use the caller's credential."
   const question =
     lookUp &&
     html`${code(lookUp)}<p class="soft">A 404 proves nothing: the service may find shipments only by its own ids.${credential}</p>`
-  const check = canAsk
-    ? 'The command asks the service for the reference first.'
-    : html`The gateway has no credential of its own for asking the service, so add <code>--unchecked</code>.`
-  const later = canAsk
-    ? 'The gateway keeps looking. A service event, or a search every ten minutes, settles the booking once the shipment appears.'
-    : 'The booking stays unknown, because the gateway has no credential of its own for looking it up.'
+  const unasked = canAsk
+    ? `The service cannot be asked for ${reference === '' ? 'a booking without a reference' : 'this reference'}`
+    : 'The gateway has no credential of its own for asking the service'
+  const check =
+    canAsk && isPlainId(reference)
+      ? 'The command asks the service for the reference first.'
+      : html`${unasked}, so add <code>--unchecked</code>.`
+  const search = isPlainId(reference) ? ', or a search every ten minutes,' : ''
+  const stays = !canAsk
+    ? 'the gateway has no credential of its own for looking it up'
+    : reference === ''
+      ? 'a shipment without a reference cannot be recognized'
+      : isTakenBack && 'it was reopened'
+  const later = stays
+    ? `The booking stays unknown, because ${stays}.`
+    : `The gateway keeps looking. A service event${search} settles the booking once the shipment appears.`
   return html`<h2>Resolve it</h2>
 <h3>1. Look for the shipment at the service</h3>
 <p>Search the service's own list of shipments for ${byReference}the VIN, or the route.</p>
