@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Readable } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { loadMappings } from '../../../mappings/load.ts'
 import { type DryRun, explainCall } from '../../calls/dry-run.ts'
@@ -12,7 +13,7 @@ import { type Config, readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { issueText, readJsonFile } from '../../language/config/json-file.ts'
 import { translationSettings } from '../../language/config/translation-settings.ts'
-import { GatewayError } from '../../language/errors.ts'
+import { GatewayError, gatewayError } from '../../language/errors.ts'
 import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
@@ -21,8 +22,6 @@ import { type Language, snippet } from '../pages/snippets.ts'
 import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { mappingsOf, withoutService } from './open-store.ts'
 import { type JsonOption, print, printJson } from './output.ts'
-
-const STANDARD_INPUT = 0
 
 /** Explains the translation of one version-1 request from a file or standard input; sends nothing. */
 export async function translate(
@@ -47,7 +46,8 @@ export async function translate(
   const isGiven = file !== undefined && file !== '-'
   let run: DryRun
   try {
-    ;({ run } = explainCall(readBody(readFileSync(isGiven ? file : STANDARD_INPUT), undefined), endpoint, rooms, named))
+    const bytes = await readUpTo(config.BODY_LIMIT_BYTES, isGiven ? createReadStream(file) : process.stdin)
+    ;({ run } = explainCall(readBody(bytes, undefined), endpoint, rooms, named))
   } catch (error) {
     throw error instanceof GatewayError
       ? new CommandFailed(error.message)
@@ -57,6 +57,18 @@ export async function translate(
   else if (json) printJson(run, 2)
   else print(...explanationOf(run))
   return run.ok ? 0 : EXIT_FAILED
+}
+
+/** Reads a body; throws, as its call would be answered, if it is too large. */
+async function readUpTo(bytes: number, input: Readable): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let left = bytes
+  for await (const chunk of input) {
+    chunks.push(chunk)
+    left -= chunk.length
+    if (left < 0) throw gatewayError('body-too-large', { bytes })
+  }
+  return Buffer.concat(chunks)
 }
 
 function unknownName(name: string, { actions, endpoints }: Catalog, { LEGACY_BASE_PATHS: bases }: Config): UsageError {
