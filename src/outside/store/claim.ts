@@ -321,12 +321,17 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   if (lock !== '') found = yield sql(OF_KEY, tenant, key)
   const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
   const holders: Claim[] = []
+  /** Those of other vehicles, unless an update without an outcome has changed these. */
+  const doubtful: Claim[] = []
   for (const claim of claims) {
     if (isFree(claim, at)) continue
     const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
-    if (shipment?.state === 'in-doubt' || !isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
+    if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
+    else if (shipment?.state === 'in-doubt') doubtful.push(claim)
   }
-  const [holder] = holders.sort((one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one))
+  const [holder] = (holders.length > 0 ? holders : doubtful).sort(
+    (one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one),
+  )
   if (holder) return { key, holder }
   const before = claims.find(
     (claim) => isFree(claim, at) && claim.vin === wanted.vin && claim.vehicle === wanted.vehicle,
