@@ -405,10 +405,10 @@ export function explainPlan(
   }
 }
 
-/** Writes an update as a shell command: it reads the shipment, changes it with jq, and sends it back whole. */
+/** Writes an update as a shell command: it reads the shipment, changes it with jq, and sends it back whole, if there is one. */
 function updateLine(line: ReturnType<typeof write>['line'], changes: ReturnType<typeof changesOf>) {
   const filter = shellWord(jqSteps(changes).join(' | '))
-  return `${line('GET')} --fail | jq ${filter} | ${line('PUT', '--data-binary @-')}`
+  return `shipment=$(${line('GET')} --fail | jq ${filter}) && [ "$shipment" ] && printf %s "$shipment" | ${line('PUT', '--data-binary @-')}`
 }
 
 /** Answers the body of a successful reply like the live call, as far as the reply decides. */

@@ -38,10 +38,11 @@ function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unkn
   )
 }
 
-/** Returns the changes as steps of a jq filter. */
+/** Returns the changes as steps of a jq filter, which ends without output for what is no shipment. */
 export function jqSteps(changes: readonly Change[]): readonly string[] {
   const at = (place: Place) => `.${place.map((part) => `[${JSON.stringify(part)}]`).join('')}`
   return [
+    'select(.id)',
     ...changes.map(({ place, value, ifSameAs }) => {
       const set = `${at(place)} = ${JSON.stringify(value)}`
       if (!ifSameAs) return set

@@ -69,6 +69,10 @@ test('that of an update reads the shipment, changes it, and sends what the gatew
   await post(gateway, '/updateShipment.php', changes)
   const byGateway = gateway.sandbox.requests.find(({ method }) => method === 'PUT')
   expect(JSON.parse(byHand[1]?.body ?? '')).toEqual(JSON.parse(byGateway?.body ?? '""'))
+  // Without a shipment, it sends nothing.
+  gateway.sandbox.shipments.clear()
+  await expect(runLine(json.curl, gateway)).rejects.toThrow('404')
+  expect(gateway.sandbox.requests.at(-1)?.method).toBe('GET')
 })
 
 test('it has the ids for the numbers that the cross-reference knows', async () => {

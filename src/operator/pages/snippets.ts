@@ -148,7 +148,7 @@ function curl({ method, path: [before, after], usage, body, changes, bearer }: P
   const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n${usage && `[[ \${1-} ]] || { echo '${usage}' >&2; exit 64; }\n`}`
   if (changes) {
     const steps = jqSteps(changes).map((step) => step.replaceAll("'", "'\\''"))
-    return `${head}shipment=$(${call('GET')} ${url})\njq '\n  ${steps.join('\n  | ')}\n' <<<"$shipment" | ${send}\n`
+    return `${head}shipment=$(${call('GET')} ${url} | jq '\n  ${steps.join('\n  | ')}\n')\n[[ $shipment ]]\n${send} <<<"$shipment"\n`
   }
   return `${head}${body === undefined ? `${call(method)} ${url}` : `${send} <<'JSON'\n${json(body)}\nJSON`}\n`
 }
