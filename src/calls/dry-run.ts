@@ -400,14 +400,18 @@ export function explainPlan(
     },
     ...(remarks.length > 0 && { remarks }),
     // Where the gateway sends nothing, a command that does might book a second time.
-    ...(!outlook.answer &&
-      (isUpdate ? { curl: updateLine(toSend.line, changesOf(body, ifSame, outlook.entry)) } : toSend.shell)),
+    ...(!outlook.answer && (isUpdate ? { curl: updateLine(toSend.line, body, ifSame, outlook.entry) } : toSend.shell)),
   }
 }
 
 /** Writes an update as a shell command: it reads the shipment, changes it with jq, and sends it back whole, if there is one. */
-function updateLine(line: ReturnType<typeof write>['line'], changes: ReturnType<typeof changesOf>) {
-  const filter = shellWord(jqSteps(changes).join(' | '))
+function updateLine(
+  line: ReturnType<typeof write>['line'],
+  body: unknown,
+  ifSame: Readonly<Record<string, string>>,
+  entry: number | undefined,
+) {
+  const filter = shellWord(jqSteps(changesOf(body, ifSame, entry), entry !== undefined).join(' | '))
   return `shipment=$(${line('GET')} --fail | jq ${filter}) && [ "$shipment" ] && printf %s "$shipment" | ${line('PUT', '--data-binary @-')}`
 }
 

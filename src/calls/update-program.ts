@@ -38,11 +38,22 @@ function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unkn
   )
 }
 
-/** Returns the changes as steps of a jq filter, which ends without output for what is no shipment. */
-export function jqSteps(changes: readonly Change[]): readonly string[] {
-  const at = (place: Place) => `.${place.map((part) => `[${JSON.stringify(part)}]`).join('')}`
+/**
+ * Returns the changes as steps of a jq filter, which ends without output for what is no shipment. A vehicle that is not known beforehand is
+ * chosen as by the live call: the only one, or the one with the VIN.
+ */
+export function jqSteps(changes: readonly Change[], isVehicleKnown = true): readonly string[] {
+  const isChosen = !isVehicleKnown && changes.some(({ place }) => place[0] === 'vehicles')
+  const vin = changes.find(({ place }) => place.at(-1) === 'vin')?.value ?? null
+  const part = (key: string | number) => (isChosen && typeof key === 'number' ? '$vehicle' : JSON.stringify(key))
+  const at = (place: Place) => `.${place.map((key) => `[${part(key)}]`).join('')}`
   return [
     'select(.id)',
+    ...(isChosen
+      ? [
+          `(.vehicles | if length > 1 then map(.vin) | index(${JSON.stringify(vin)}) // error("${UNCHOSEN}") else 0 end) as $vehicle`,
+        ]
+      : []),
     ...changes.map(({ place, value, ifSameAs }) => {
       const set = `${at(place)} = ${JSON.stringify(value)}`
       if (!ifSameAs) return set
@@ -51,6 +62,8 @@ export function jqSteps(changes: readonly Change[]): readonly string[] {
     `del(${SERVER.map((name) => `.${name}`).join(', ')}, .vehicles[]?[${SERVER_OF_VEHICLE.map((name) => JSON.stringify(name)).join(', ')}])`,
   ]
 }
+
+const UNCHOSEN = 'VinNo selects none of the vehicles'
 
 /** Quotes a word for a shell, if it has to be. */
 export const shellWord = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
