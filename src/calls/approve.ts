@@ -313,7 +313,7 @@ export async function foreseeApproval(
   return {
     plan,
     remarks: [
-      `This quote may already have a shipment, so the live call first reads ${readsOf(ids)}. If there is one, the response is about that shipment, and no approval is sent.`,
+      `This quote may already have a shipment, so the live call first reads ${readsOf(ids, rooms)}. If there is one, the response is about that shipment, and no approval is sent.`,
     ],
   }
 }

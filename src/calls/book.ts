@@ -450,7 +450,7 @@ export async function foreseeBooking(
     plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
     remarks: [
       ...remarks,
-      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf(mergeable)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
+      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf(mergeable, rooms)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
     ],
   }
 }

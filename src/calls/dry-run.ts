@@ -76,7 +76,7 @@ export async function dryRun(
   if (request.generation === 2) return explainVersion2(planVersion2(request, endpoint), to)
   if (unknownName) return explainProspect(withUnknownName(request, unknownName, rooms.settings), to, refusal)
   noteRequest(call.outcome, request)
-  return explainProspect(await look(request, incoming, caller, rooms), to, refusal)
+  return explainProspect(await look(request, incoming, caller, to), to, refusal)
 }
 
 /** A call as its path reads it, planned without its caller and explained. */
@@ -194,7 +194,7 @@ async function lookAtNamed(
 ): Promise<Prospect> {
   const { names } = rooms
   const { resolution, read } = await meaningInStore(reference, tenant, names)
-  const remarks = read.length > 0 ? [asLastShown(read)] : []
+  const remarks = read.length > 0 ? [asLastShown(read, rooms)] : []
   switch (resolution.is) {
     case 'shipment': {
       const stored = await names.shipment(tenant, resolution.id)
@@ -205,7 +205,7 @@ async function lookAtNamed(
       const isUpdate = reference.use === 'update'
       if (!stored || (isUpdate && isInDoubt(stored))) {
         const what = stored ? 'what has changed' : 'if it is a shipment'
-        return { plan, example, sentence, remarks: [serviceDecides([resolution.id], what)] }
+        return { plan, example, sentence, remarks: [serviceDecides([resolution.id], what, rooms)] }
       }
       const prospect: Prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
       return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
@@ -222,7 +222,7 @@ async function lookAtNamed(
     case 'look': {
       const [what, names] =
         resolution.is === 'ask' ? ['what it names', resolution.values] : ['which one is meant', resolution.ids]
-      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(names, what)] }
+      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(names, what, rooms)] }
     }
     default:
       return {
@@ -235,11 +235,11 @@ async function lookAtNamed(
 /** Reports whether a change without an outcome may have been made since the shipment was last shown. */
 const isInDoubt = (stored: StoredShipment | undefined): boolean => stored?.state === 'in-doubt'
 
-const asLastShown = (ids: readonly string[]) =>
-  `This follows from what the service last showed. The live call first reads ${readsOf(ids)}, and decides by the replies.`
+const asLastShown = (ids: readonly string[], to: Destination) =>
+  `This follows from what the service last showed. The live call first reads ${readsOf(ids, to)}, and decides by the replies.`
 
-const serviceDecides = (names: readonly string[], what: string) =>
-  `The service decides from here: the live call reads ${readsOf(names)} to find out ${what}.`
+const serviceDecides = (names: readonly string[], what: string, to: Destination) =>
+  `The service decides from here: the live call reads ${readsOf(names, to)} to find out ${what}.`
 
 /** Returns the example reply about a shipment, with the ids and the caller's reference that are stored. */
 async function exampleAbout(

@@ -11,7 +11,7 @@ import { type Sending, type ServiceRequest, serviceRequest } from '../outside/se
 import type { Reference } from '../state/names/resolve.ts'
 import { namesIn, PLAIN_NAME, placelessIn, type Version1 } from './read-request.ts'
 import { NO_SUBJECT, referenceOf, type Subject } from './subject.ts'
-import type { AskingCall, AskingRooms } from './verb.ts'
+import type { AskingCall, AskingRooms, Destination } from './verb.ts'
 
 /** The plan of a version-1 call. */
 export interface Plan {
@@ -90,8 +90,8 @@ export const refused = (plan: Plan, error: GatewayError, field = ''): Prospect =
 export const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
 
 /** Returns the reads of shipments, as a remark lists them. */
-export const readsOf = (names: readonly string[]): string =>
-  names.map((name) => `GET /v2/shipments/${encodeURIComponent(name)}`).join(', ')
+export const readsOf = (names: readonly string[], { service, address }: Destination): string =>
+  names.map((name) => `GET ${service.shipmentPath(name, address)}`).join(', ')
 
 /** Returns the names of a call that must name something; throws if it has none that can be used. */
 export function requireReference({ request, caller }: AskingCall): Reference {

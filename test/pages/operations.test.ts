@@ -18,7 +18,7 @@ const headlineOf = async (gateway: TestGateway) => partOf(await pageOf(gateway, 
 async function withBookings(ReferenceNumber: string, env: Readonly<Record<string, string>> = {}) {
   const gateway = await startGateway({ env })
   await book(gateway)
-  gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST', path: '/v2/shipments' } })
+  gateway.sandbox.fail({ kind: 'reset-before', on: { method: 'POST' } })
   const answer = await book(gateway, { ReferenceNumber, DeliveryZip: '02134' }, { 'x-request-id': 'caller-1' })
   return { gateway, answer }
 }
@@ -120,7 +120,11 @@ test('bookings are filtered by tenant and date, on pages of fifty, the newest fi
 })
 
 test('a booking with an unknown outcome is a case with its history and everything needed to resolve it', async () => {
-  const { gateway, answer } = await withBookings("ACM-9001'; rm", { ...OWN, SUPPORT_CONTACT: 'help@example.com' })
+  const { gateway, answer } = await withBookings("ACM-9001'; rm", {
+    ...OWN,
+    SUPPORT_CONTACT: 'help@example.com',
+    V2_SHIPMENT_PATH: '/v2/shipment',
+  })
   const [{ key }] = (await ask(gateway, '/bookings?state=unknown')).json.bookings
   const { booking, history } = (await ask(gateway, `/bookings/${key}`)).json
   const settle = {
@@ -140,7 +144,7 @@ test('a booking with an unknown outcome is a case with its history and everythin
     'Accepted for sending.',
     'Sent. The connection broke before the service answered.',
     // A reference cannot end the word of a shell.
-    `&#39;${gateway.sandbox.url}/v2/shipments/ACM-9001%27%3B%20rm&#39;`,
+    `&#39;${gateway.sandbox.url}/v2/shipment/ACM-9001%27%3B%20rm&#39;`,
     ...[settle.notBooked, 'this makes a second one'],
     // Many services find a shipment by its id alone.
     ...['own list of shipments', 'A 404 proves nothing', 'A service event settles', 'asked for this reference, so add'],

@@ -171,13 +171,13 @@ export async function booking(incoming: IncomingMessage, rooms: OperatorRooms, h
 }
 
 function casePage(claim: Claim, trail: readonly AuditEntry[], rooms: OperatorRooms): Promise<Answer> {
-  const { store, callers, config, address, show } = rooms
+  const { store, callers, config, service, show } = rooms
   const view = viewOf(claim)
   const { key, reference, state, settle } = view
   const own = callers.ownCaller(claim.tenant)
-  const { origin, prefix } = own?.account ?? address
+  const address = own?.account ?? rooms.address
   const subject = view.shipment || reference
-  const lookUp = `curl -u "$SERVICE_ID:$SERVICE_SECRET" '${origin}${prefix}/v2/shipments/${encodeURIComponent(subject).replaceAll("'", '%27')}'`
+  const lookUp = `curl -u "$SERVICE_ID:$SERVICE_SECRET" '${address.origin}${address.prefix}${service.shipmentPath(subject, address).replaceAll("'", '%27')}'`
   const what = html`${factsOf(view)}
 <h2>What happened</h2>
 ${timeline(trail)}

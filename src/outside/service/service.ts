@@ -216,6 +216,9 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
     /** Returns the request that `send` would send now. */
     outgoing: (request: ServiceRequest, address: Address) =>
       written(request, spellingOf(request, stateOf(address))?.current),
+    /** Returns the path of a shipment in the spelling in use, to be shown. */
+    shipmentPath: (name: string, address: Address) =>
+      `${stateOf(address).shipments.current}/${encodeURIComponent(name)}`,
     /** Reports for each called service address whether its circuit is open. */
     metric: labelledGauge('transload_circuit_open', 'Whether calls are refused because the service fails.', () =>
       [...known].map(([service, { circuit, circuitUnproven }]) => ({
