@@ -124,6 +124,9 @@ test.each(Object.entries(runners))(
     }
     expect(sandbox.requests).toHaveLength(sent)
 
+    const none = await start('Change', ['none'], { SERVICE_URL: `${gateway.url}/openapi.json?` })
+    expect(none.err + none.out).toContain('The reply is no shipment.')
+
     const refused = await start('Cancel', ['none'], { SERVICE_SECRET: 'wrong' })
     expect(refused.code).not.toBe(0)
     expect(refused.err + refused.out).toMatch(/401/)

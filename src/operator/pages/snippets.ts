@@ -82,6 +82,8 @@ function partsOf({ method, url, headers, body, over, ifSame }: ShownRequest) {
 const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 const TIMEOUT_S = 30
+/** Printed instead of replacing a shipment by the changes alone. */
+const NO_SHIPMENT = 'The reply is no shipment.'
 
 const json = (value: unknown, space = 2): string => JSON.stringify(value, null, space)
 const single = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`
@@ -148,7 +150,7 @@ function curl({ method, path: [before, after], usage, body, changes, bearer }: P
   const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n${usage && `[[ \${1-} ]] || { echo '${usage}' >&2; exit 64; }\n`}`
   if (changes) {
     const steps = jqSteps(changes).map((step) => step.replaceAll("'", "'\\''"))
-    return `${head}shipment=$(${call('GET')} ${url} | jq '\n  ${steps.join('\n  | ')}\n')\n[[ $shipment ]]\n${send} <<<"$shipment"\n`
+    return `${head}shipment=$(${call('GET')} ${url} | jq '\n  ${steps.join('\n  | ')}\n')\n[[ $shipment ]] || { echo '${NO_SHIPMENT}' >&2; exit 1; }\n${send} <<<"$shipment"\n`
   }
   return `${head}${body === undefined ? `${call(method)} ${url}` : `${send} <<'JSON'\n${json(body)}\nJSON`}\n`
 }
@@ -231,6 +233,7 @@ const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
       return `${other ? `if (in_array(${now} ?? '', ['', ${other} ?? ''], true)) ` : ''}${now} = ${literal(value, PHP)};`
     },
     update: `$shipment = service('GET', $url);
+if (!isset($shipment['id'])) throw new RuntimeException('${NO_SHIPMENT}');
 {{changes}}
 $shipment = array_diff_key($shipment, array_flip([${listed(SERVER, single)}]));
 foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
@@ -274,6 +277,8 @@ foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
       return ifSameAs ? `if ${read(place)} in (None, "", ${read(ifSameAs)}):\n    ${set}` : set
     },
     update: `shipment = service("GET", url)
+if "id" not in shipment:
+    sys.exit("${NO_SHIPMENT}")
 {{changes}}
 for name in ${json(SERVER, 0)}:
     shipment.pop(name, None)
@@ -317,6 +322,7 @@ def service(method, url, body=None):
       return `${ifSameAs ? `if (!${now} || ${now} === ${at(ifSameAs)}) ` : ''}${now} = ${json(value)}`
     },
     update: `const shipment = await service('GET', url)
+if (!shipment.id) throw new Error('${NO_SHIPMENT}')
 {{changes}}
 for (const name of ${json(SERVER, 0)}) delete shipment[name]
 for (const vehicle of shipment.vehicles ?? [])
@@ -360,6 +366,7 @@ async function service(method, url, body) {
       return `${now} = ${literal(value, PERL)}${guard};`
     },
     update: `my $shipment = service('GET', $url);
+die "${NO_SHIPMENT}\\n" unless $shipment->{id};
 {{changes}}
 delete @$shipment{qw(${SERVER.join(' ')})};
 delete @$_{qw(${SERVER_OF_VEHICLE.join(' ')})} for @{ $shipment->{vehicles} // [] };`,
@@ -411,6 +418,9 @@ sub service {
     },
     update: `	var shipment map[string]any
 	check(json.Unmarshal(service("GET", url, nil), &shipment))
+	if shipment["id"] == nil {
+		check(fmt.Errorf("${NO_SHIPMENT}"))
+	}
 {{changes}}
 	for _, name := range []string{${listed(SERVER)}} {
 		delete(shipment, name)
@@ -489,6 +499,7 @@ func main() {
     },
     update: `        ObjectMapper mapper = new ObjectMapper();
         ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url, null));
+        if (!shipment.has("id")) throw new RuntimeException("${NO_SHIPMENT}");
 {{changes}}
         shipment.remove(List.of(${listed(SERVER)}));
         for (JsonNode vehicle : shipment.path("vehicles")) ((ObjectNode) vehicle).remove(List.of(${listed(SERVER_OF_VEHICLE)}));`,
@@ -546,6 +557,7 @@ class Call {
       return `${guard}${of(place)} = ${json(value)};`
     },
     update: `var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
+if (shipment["id"] == null) throw new Exception("${NO_SHIPMENT}");
 {{changes}}
 foreach (var name in new[] { ${listed(SERVER)} }) shipment.Remove(name);
 foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
