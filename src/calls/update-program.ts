@@ -44,16 +44,13 @@ function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unkn
  */
 export function jqSteps(changes: readonly Change[], isVehicleKnown = true): readonly string[] {
   const isChosen = !isVehicleKnown && changes.some(({ place }) => place[0] === 'vehicles')
-  const vin = changes.find(({ place }) => place.at(-1) === 'vin')?.value ?? null
+  const vin = changes.find(({ place }) => place.at(-1) === 'vin')
+  const index = vin ? `map(.vin) | index(${JSON.stringify(vin.value)})` : 'null'
   const part = (key: string | number) => (isChosen && typeof key === 'number' ? '$vehicle' : JSON.stringify(key))
   const at = (place: Place) => `.${place.map((key) => `[${part(key)}]`).join('')}`
   return [
     'select(.id)',
-    ...(isChosen
-      ? [
-          `(.vehicles | if length > 1 then map(.vin) | index(${JSON.stringify(vin)}) // error("${UNCHOSEN}") else 0 end) as $vehicle`,
-        ]
-      : []),
+    ...(isChosen ? [`(.vehicles | if length > 1 then ${index} // error("${UNCHOSEN}") else 0 end) as $vehicle`] : []),
     ...changes.map(({ place, value, ifSameAs }) => {
       const set = `${at(place)} = ${JSON.stringify(value)}`
       if (!ifSameAs) return set
