@@ -23,10 +23,9 @@ function workbench(form) {
     const mine = asked
     const given = [...new FormData(form)].map(([name, value]) => [name, String(value)])
     const sent = { method: 'POST', headers: { accept: 'text/html' }, body: new URLSearchParams(given) }
-    const text = await fetch('/', sent).then(
-      (reply) => reply.text(),
-      () => '',
-    )
+    const text = await fetch('/', sent)
+      .then((reply) => reply.text())
+      .catch(() => '')
     const page = new DOMParser().parseFromString(text, 'text/html')
     if (mine !== asked) return
     if (!page.getElementById('workbench')) {
