@@ -14,7 +14,7 @@ import { isObject, isStructure, JsonError, parseJson, scalarText } from '../lang
 import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
-import { type DryRun, FORMER_VIN, ONLY_IF_SAME } from './dry-run.ts'
+import { type DryRun, FORMER_VIN, ONLY_IF_SAME, pathShownIn } from './dry-run.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */
@@ -149,7 +149,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
       const owner = callers.mode === 'client' ? authorization && hash('sha256', authorization) : call.caller.tenant
       const declared = catalog.actions.get(action)?.action
       if (!ok || owner === undefined || !declared) return
-      const [path = '', query] = request.url.slice(request.url.lastIndexOf('/v2/')).split('?')
+      const [path = '', query] = pathShownIn(request.url).split('?')
       const id = path.includes('{') ? undefined : idIn(path, declared.service.path)
       const text = JSON.stringify(request.body ?? Object.fromEntries(new URLSearchParams(query)))
       // A former VIN selects the vehicle but is not sent, so nothing shows which one it is.

@@ -496,6 +496,9 @@ function write(toService: ServiceRequest, { service, address }: Destination) {
   }
 }
 
+/** Returns the path and query of a shown request. The service's address, or a caller's name for an id, may contain `/v2/`, too. */
+export const pathShownIn = (url: string): string => url.slice(Math.max(0, url.replace(/\{.*/s, '').lastIndexOf('/v2/')))
+
 /** The longest argument that Linux accepts. */
 const MOST_SHELL_CHARACTERS = 128 * 1024
 

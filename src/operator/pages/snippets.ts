@@ -1,4 +1,4 @@
-import type { DryRun } from '../../calls/dry-run.ts'
+import { type DryRun, pathShownIn } from '../../calls/dry-run.ts'
 import {
   type Change,
   changesOf,
@@ -49,11 +49,11 @@ type Parts = ReturnType<typeof partsOf>
 
 function partsOf({ method, url, headers, body, over, ifSame }: ShownRequest) {
   const bearer = headers['authorization']?.startsWith('Bearer') === true
-  const [, known = url, id, after] = /^(.*?)\{(\w+) of .*\}(.*)$/s.exec(url) ?? []
-  const before = known.slice(known.lastIndexOf('/v2/'))
+  const whole = pathShownIn(url)
+  const [, before = whole, id, after] = /^(.*?)\{(\w+) of .*\}(.*)$/s.exec(whole) ?? []
   const has = (text: string) => JSON.stringify(body ?? '').includes(text)
   const notes = [
-    `${method} ${id ? `${before}{${id}}${after}` : before}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
+    `${method} ${id ? `${before}{${id}}${after}` : whole}. SERVICE_URL is the service's address; ${bearer ? 'SERVICE_TOKEN is from POST /oauth2/token' : 'SERVICE_ID and SERVICE_SECRET are its credential'}.`,
     id && `The first argument is the ${id} that version 2 gave, not your own number.`,
     over &&
       'PUT replaces the whole shipment, so it is read, changed, and sent without the fields that only the service sets.',

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
 import type { GatewayRooms } from '../../app.ts'
-import { type DryRun, dryRunReply, type ExplainedCall, explainCall, refusalAt } from '../../calls/dry-run.ts'
+import {
+  type DryRun,
+  dryRunReply,
+  type ExplainedCall,
+  explainCall,
+  pathShownIn,
+  refusalAt,
+} from '../../calls/dry-run.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { deprecationFor } from '../../edge/callers/caller.ts'
 import type { Answer } from '../../language/answer.ts'
@@ -261,14 +268,12 @@ function verdictOf(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
     [outcome.run.fields.filter(({ loss }) => loss !== undefined).length, 'shortened value'],
   ] as const
   const counts = found.filter(([count]) => count > 0).map(([count, what]) => plural(count, what))
-  return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathOf(request.url).split('?', 1)[0] ?? '')}</code></h2>
+  return html`<div class="verdict good"><h2>Would be sent${outcome.plan ? '' : ' unchanged'}: <code>${request.method} ${shown(pathShownIn(request.url).split('?', 1)[0] ?? '')}</code></h2>
 <p>${counts.length === 0 ? '' : html`<b class="warn">${counts.join(', ')}</b>. `}${remarksOf(outcome.run)}</p></div>`
 }
 
 const remarksOf = ({ remarks = [] }: DryRun) =>
   remarks.map((remark) => html`<span class="soft">${shown(remark)}</span> `)
-
-const pathOf = (url: string) => url.slice(Math.max(0, url.indexOf('/v2/')))
 
 /** Shows the request to the service, or the answer that the caller gets in its place. */
 function version2Of(outcome: PasteOutcome, rows: readonly FieldRow[]): Html {
