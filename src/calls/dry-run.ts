@@ -203,11 +203,14 @@ async function lookAtNamed(
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
       const isUpdate = reference.use === 'update'
+      const prospect: Prospect =
+        stored && isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
       if (!stored || (isUpdate && isInDoubt(stored))) {
         const what = stored ? 'what has changed' : 'if it is a shipment'
-        return { plan, example, sentence, remarks: [serviceDecides([resolution.id], what, rooms)] }
+        const remarks = [serviceDecides([resolution.id], what, rooms)]
+        // A former VIN stays one.
+        return { plan: prospect.error ? plan : prospect.plan, example, sentence, remarks }
       }
-      const prospect: Prospect = isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
       return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
     }
     case 'quote': {
