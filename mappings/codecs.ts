@@ -126,8 +126,8 @@ const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 /** Between two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
-/** A VIN among others, mistyped or not. Two of these are too long for one VIN with a blank in it. */
-const LISTED_VIN = /^(?=.*\d).{12,}$/
+/** A VIN among others, or one with a character too many or too few. Two of these are too long for one VIN with a blank in it. */
+const LISTED_VIN = /^(?=.*\d).{15,18}$/
 
 /** Reports whether a text contains several VINs, with or without a separator. */
 const hasSeveral = (text: string): boolean =>
