@@ -77,6 +77,8 @@ export async function startGateway(options: TestGatewayOptions = {}): Promise<Te
       HOST: '127.0.0.1',
       PORT: '0',
       SHUTDOWN_GRACE_MS: '5000',
+      // Another test's gateway would record what one file keeps.
+      EMERGENCY_LOG_FILE: 'off',
       ...options.env,
       V2_BASE_URL: options.serviceUrl ?? options.env?.['V2_BASE_URL'] ?? sandbox.url,
     }),

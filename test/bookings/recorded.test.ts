@@ -150,7 +150,7 @@ const lineOf = (booking: string, id: string, tenant = 'demo') =>
 test('the emergency log is read once; lines that a crash cut off or that cannot be recorded delay no other', async () => {
   const beat = heartbeats()
   const file = emergencyLog()
-  const first = await startGateway({ env: { EMERGENCY_LOG_FILE: 'off' } })
+  const first = await startGateway()
   first.sandbox.fail({ kind: 'reset-after', on: { method: 'POST' } })
   const key = expectUnknown(await book(first))
   const [made = ''] = first.sandbox.shipments.keys()
