@@ -229,7 +229,7 @@ const sections = {
       .describe('Statuses of the service that prove that nothing was booked. Such a booking can be sent again.'),
     EMERGENCY_LOG_FILE: newFile
       .transform((path) => (path === 'off' ? undefined : path))
-      .default('./data/emergency.ndjson')
+      .prefault('./data/emergency.ndjson')
       .describe(
         'Keeps what the store could not record, until it can. The file beside it says which store was used last; see [A changed store](data.md#a-changed-store). `off` turns off both.',
       ),
