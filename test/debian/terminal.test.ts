@@ -45,7 +45,7 @@ test('the demo colors its lines on a terminal', async () => {
   const [quote = ''] = said.match(/^curl .*$/m) ?? []
   await output('bash', ['-c', quote.trim()], { env: cleanEnv() })
   const shown = await demo.says(/→ POST \/v2\/quote /)
-  expect(shown).toContain('\u001b[32m200  POST  /legacy/getShippingQuote.php  quote.get')
+  expect(shown).toContain('\u001b[32m200  POST  /getShippingQuote.php  quote.get')
   expect(shown).toContain('\u001b[2m     → POST /v2/quote {')
   demo.signal('SIGINT')
   await demo.ended

@@ -190,7 +190,7 @@ function createDemoLog({ requests }: Sandbox, shownNow: () => string | undefined
 
 function printCall(call: Readonly<Record<string, unknown>>, sent: SentRequests): void {
   const { method, path, action, status, ms, error } = call
-  const words = [status, method, path, action, `${ms} ms`, error].filter((word) => word !== undefined)
+  const words = [status, method, pathOfRoute(path), action, `${ms} ms`, error].filter((word) => word !== undefined)
   const color = Number(status) < FIRST_REFUSAL ? 'green' : Number(status) < FIRST_FAILURE ? 'yellow' : 'red'
   printColored(color, words.join('  '))
   for (const request of sent) {
@@ -198,6 +198,9 @@ function printCall(call: Readonly<Record<string, unknown>>, sent: SentRequests):
     printColored('dim', `     → ${request.method} ${request.path} ${body}`.trimEnd())
   }
 }
+
+/** Returns a call's route without the gateway's own prefix, which the caller did not send. */
+const pathOfRoute = (route: unknown): string => String(route).replace(/^\/(?:legacy|own)(?=\/)/, '')
 
 /** Prints a line in color, where standard output shows colors. */
 function printColored(color: 'green' | 'yellow' | 'red' | 'dim', line: string): void {
