@@ -79,15 +79,15 @@ describe('verdicts', () => {
   test.each([
     [
       seenBy(30, untilDay10),
-      'Its last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
+      'The last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
     ],
     [
       seenBy(5, () => ({})),
-      'It has not called since 2024-10-04, when the gateway began watching. It may still have callers elsewhere.',
+      'No call has come since 2024-10-04, when the gateway began watching. There may still be callers elsewhere.',
     ],
     [
       { ...seenBy(5, () => ({})), watched: [] },
-      'It has never called, but no gateway has been watching yet, so that proves nothing.',
+      'No call is known, but no gateway has been watching yet, so that proves nothing.',
     ],
     [mixed(0, 10), 'rising, from 0 % in the first week to 50 % in the last.'],
     [mixed(10, 0), 'falling'],

@@ -150,6 +150,13 @@ test('a declared tenant has never called', async () => {
   expect((await fetch(`${gateway.adminUrl}/migration`, { method: 'POST' })).headers.get('allow')).toBe('GET')
 })
 
+test('a call shows at once, also if the home page was opened before', async () => {
+  const gateway = await startGateway({ env: OWN })
+  await get(gateway, '/getShipment.php')
+  await ask(gateway, '/')
+  expect((await ask(gateway, '/migration')).json).toMatchObject({ verdict: { state: 'calling' } })
+})
+
 test('a tenant whose name ends like that of a JSON document has a page', async () => {
   const gateway = await startGateway({ env: { ...OWN, V2_CLIENT_ID: 'shop.json' } })
   const page = async (path: string) => {

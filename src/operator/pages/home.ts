@@ -46,9 +46,9 @@ export async function home(incoming: IncomingMessage, rooms: OperatorRooms): Pro
 
 type HomeState = Awaited<ReturnType<typeof stateOf>>
 
-async function stateOf({ config, callers, metrics, reloads, store }: OperatorRooms, minutes: readonly Minute[]) {
+async function stateOf({ config, callers, metrics, reloads, store, uses }: OperatorRooms, minutes: readonly Minute[]) {
   // A store that is down is what the page is for.
-  const stored = await storedState(store, callers.tenants()).catch(() => NOTHING_STORED)
+  const stored = await storedState(store, callers.tenants(), uses.flush).catch(() => NOTHING_STORED)
   const [underWay] = await metrics.valuesOf('transload_calls_under_way')
   const { faults, ...hour } = summed(minutes)
   return {
@@ -73,8 +73,8 @@ async function stateOf({ config, callers, metrics, reloads, store }: OperatorRoo
   }
 }
 
-async function storedState(store: OperatorRooms['store'], named: readonly string[]) {
-  const { tenants } = await recentOverview(store, named)
+async function storedState(store: OperatorRooms['store'], named: readonly string[], flush: () => Promise<void>) {
+  const { tenants } = await recentOverview(store, named, flush)
   const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
   const open = await store.openEvents()
   return {

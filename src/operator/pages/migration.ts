@@ -58,16 +58,16 @@ export async function migration(
   /** Empty where the path ends before one. */
   pathName: string,
 ): Promise<Answer> {
-  await rooms.uses.flush()
   const query = queryOf(incoming)
   const tenants = rooms.callers.tenants()
   const name = pathName === '' ? query.get('tenant') : pathName.replace(/\.json$/, '')
   if (name === null) {
-    const overview = await recentOverview(rooms.store, tenants)
+    const overview = await recentOverview(rooms.store, tenants, rooms.uses.flush)
     const listing = listingOf(query)
     const list = listed(overview, listing)
     return wantsHtml(incoming) ? migrationPage(overview, listing, list, rooms) : json({ ...overview, ...list })
   }
+  await rooms.uses.flush()
   const report = await readReport({ ...rooms, tenants }, name)
   const [tenant] = report.tenants
   if (!tenant) throw gatewayError('path-unknown/tenant', {})

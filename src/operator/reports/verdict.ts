@@ -77,8 +77,8 @@ export function neverSeen({ watched: [first] }: Pick<Evidence, 'watched'>): Verd
   const since = first === undefined ? undefined : dayText(first)
   const reason =
     since === undefined
-      ? 'It has never called, but no gateway has been watching yet, so that proves nothing.'
-      : `It has not called since ${since}, when the gateway began watching. It may still have callers elsewhere.`
+      ? 'No call is known, but no gateway has been watching yet, so that proves nothing.'
+      : `No call has come since ${since}, when the gateway began watching. There may still be callers elsewhere.`
   return { state: 'never-seen', since, reasons: [reason] }
 }
 
@@ -88,10 +88,13 @@ function silence({ today, watched, lastVersion1, days }: Evidence): Verdict {
   const since = dayText(lastVersion1 ?? quiet[0] ?? today)
   const last =
     lastVersion1 === undefined
-      ? `It has sent no version-1 call since ${since}, when the gateway began watching`
-      : `Its last version-1 call was on ${since}`
+      ? `No version-1 call has come since ${since}, when the gateway began watching`
+      : `The last version-1 call was on ${since}`
   const { version2 } = sumOf(lastDays(days, today))
-  const other = version2 > 0 ? [`It sent ${plural(version2, 'version-2 call')} in the last seven days.`] : []
+  const other =
+    version2 > 0
+      ? [`In the last seven days, there ${version2 === 1 ? 'was' : 'were'} ${plural(version2, 'version-2 call')}.`]
+      : []
   if (quiet.length >= QUIET_DAYS) {
     const reason = `${last}, and the gateway has watched for ${plural(quiet.length, 'day')} since.`
     return { state: 'safe', since, reasons: [reason, ...other] }
@@ -105,12 +108,12 @@ function usage({ today, days, lastVersion1 }: Evidence): string {
   const { version2, all, share } = sumOf(lastDays(days, today, WEEKS))
   if (version2 === 0 || share === null) {
     const last = lastVersion1 === undefined ? '' : `; the last version-1 call was on ${dayText(lastVersion1)}`
-    return `It uses only version 1: ${plural(all, 'call')} in the last four weeks${last}.`
+    return `Only version 1 is used: ${plural(all, 'call')} in the last four weeks${last}.`
   }
   const known = weeklyShares(today, days).filter((share) => share !== null)
   const [first, last] = [known[0] ?? 0, known.at(-1) ?? 0]
   const trend = last - first > STEADY ? 'rising' : first - last > STEADY ? 'falling' : 'steady'
-  const whole = `${percent(share)} of its ${plural(all, 'call')} in the last four weeks use version 2`
+  const whole = `${percent(share)} of ${plural(all, 'call')} in the last four weeks ${all === 1 ? 'uses' : 'use'} version 2`
   if (known.length < 2) return `${whole}, all in one week.`
   return `${whole}. The share is ${trend}, from ${percent(first)} in the first week to ${percent(last)} in the last.`
 }
