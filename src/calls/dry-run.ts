@@ -207,9 +207,9 @@ async function lookAtNamed(
         stored && isUpdate ? await foreseeUpdate(plan, reference, stored, tenant, rooms) : { plan }
       if (!stored || (isUpdate && isInDoubt(stored))) {
         const what = stored ? 'what has changed' : 'if it is a shipment'
-        const remarks = [serviceDecides([resolution.id], what, rooms)]
         // A former VIN stays one.
-        return { plan: prospect.error ? plan : prospect.plan, example, sentence, remarks }
+        const planned = prospect.error ? plan : prospect.plan
+        return { plan: planned, example, sentence, remarks: [serviceDecides([resolution.id], what, rooms)] }
       }
       return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
     }
@@ -223,9 +223,9 @@ async function lookAtNamed(
     }
     case 'ask':
     case 'look': {
-      const [what, names] =
+      const [what, asked] =
         resolution.is === 'ask' ? ['what it names', resolution.values] : ['which one is meant', resolution.ids]
-      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(names, what, rooms)] }
+      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(asked, what, rooms)] }
     }
     default:
       return {
