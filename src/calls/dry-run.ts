@@ -254,9 +254,13 @@ async function exampleAbout(
 ): Promise<object> {
   const claim = (await store.claimsOfShipment(tenant, id)).at(-1)
   const isReference = field === 'ReferenceNumber' && namedBy === 'caller'
+  const example = Object(compiled.action.example.reply)
+  const [vehicle] = example.vehicles ?? []
   return {
-    ...Object(compiled.action.example.reply),
+    ...example,
     id,
+    // As many as there were.
+    ...(vehicle && stored?.vehicles[1] && { vehicles: stored.vehicles.map(() => vehicle) }),
     ...(stored?.state === 'canceled' && { status: 'canceled' }),
     ...(isReference && { external_id: sent(field) }),
     ...(claim && { external_id: claim.reference, number: numberIn(claim) }),
