@@ -199,12 +199,18 @@ export async function foreseeUpdate(
   const error = await vehicleError(reference, choice, stored, own, tenant, rooms)
   if (error) return refusedBy(error)
   const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
+  const mayBeDoubted = own === undefined && (reference.changesVehicle || setsVin(choice))
   return {
     plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
     entry,
-    remarks: entry === 0 ? [] : [which],
+    remarks: [...(mayBeDoubted ? [REFERENCE_DECIDES] : []), ...(entry === 0 ? [] : [which])],
   }
 }
+
+const REFERENCE_DECIDES =
+  "If the shipment's external_id names a booking whose outcome is not known, the live call sends nothing."
+
+const setsVin = ({ vin }: VehicleChoice) => vin === 'changed' || vin === 'new'
 
 /** Returns the error of an update that changes a vehicle which a booking may have, too. `own` is the shipment's reference. */
 async function vehicleError(
@@ -223,8 +229,8 @@ async function vehicleError(
       if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
     }
   }
-  const setsVin = choice.vin === 'changed' || choice.vin === 'new'
-  if (own === undefined || !(setsVin || (changesVehicle && !(await bookings.isBooked(tenant, id))))) return undefined
+  if (own === undefined || !(setsVin(choice) || (changesVehicle && !(await bookings.isBooked(tenant, id)))))
+    return undefined
   // A booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same vehicle
   // could be booked again.
   const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
