@@ -219,7 +219,8 @@ async function lookAtNamed(
       const { verb, example } = request.compiled.action
       const prospect = verb === 'approve' ? await foreseeApproval(plan, reference, quote, tenant, rooms) : { plan }
       const sentence = ignoredSentence(resolution.ignored)
-      return { ...prospect, example: { ...Object(example.reply), shipment_id: quote.id }, sentence }
+      const remarks = [...(quote.facts ? [] : [detailsForgotten(quote.id)]), ...(prospect.remarks ?? [])]
+      return { ...prospect, example: { ...Object(example.reply), shipment_id: quote.id }, sentence, remarks }
     }
     case 'ask':
     case 'look': {
@@ -243,6 +244,9 @@ const asLastShown = (ids: readonly string[], to: Destination) =>
 
 const serviceDecides = (names: readonly string[], what: string, to: Destination) =>
   `The service decides from here: the live call reads ${readsOf(names, to)} to find out ${what}.`
+
+const detailsForgotten = (id: string) =>
+  `The gateway remembers no details of quote ${id}, so only the service knows if it exists.`
 
 /** Returns the example reply about a shipment, with the ids and the caller's reference that are stored. */
 async function exampleAbout(
