@@ -14,7 +14,7 @@ import { isObject, isStructure, JsonError, parseJson, scalarText } from '../lang
 import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
-import { type DryRun, FORMER_VIN, ONLY_IF_SAME, pathShownIn } from './dry-run.ts'
+import { type DryRun, FORMER_VIN, MAY_BE_FORMER, ONLY_IF_SAME, pathShownIn, VIN_PLACE } from './dry-run.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */
@@ -135,6 +135,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
     if (action && isObject(theirs)) {
       const ours = planned && parseJson(planned.text)
       found.compare(theirs, ours, requestShapes[action.name] ?? { kind: 'any' }, '', action, planned?.open ?? [])
+      if (planned?.open.includes(VIN_PLACE) && !haveSameVehicle(ours, theirs)) notChecked.push(WHICH_VEHICLE)
       if (action.verb === 'update' && action.family === 'shipment')
         notChecked.push(lostBy(theirs, action.example.reply, setByService))
     }
@@ -155,7 +156,12 @@ export function createChecks({ catalog, callers }: CallRooms) {
       // A former VIN selects the vehicle but is not sent, so nothing shows which one it is.
       const isSelected = unused.some(({ why }) => why === FORMER_VIN)
       const open = fields.flatMap(({ to, assumed, warning }) =>
-        assumed !== undefined || warning === ONLY_IF_SAME || (isSelected && to.startsWith('vehicles[')) ? [to] : [],
+        assumed !== undefined ||
+        warning === ONLY_IF_SAME ||
+        warning?.endsWith(MAY_BE_FORMER) ||
+        (isSelected && to.startsWith('vehicles['))
+          ? [to]
+          : [],
       )
       const before = keptOf(owner)
       keep(owner, call.caller.tenant !== undefined, {
@@ -260,6 +266,7 @@ interface Difference {
 
 const NO_ID =
   'the path has the UUID that the service returned as the id of the shipment or quote, not a number or a reference'
+const WHICH_VEHICLE = "which vehicle the dry run's VinNo selects, and its fields"
 const NEEDED = 'the gateway always sends it'
 const RECOGNIZED = `${NEEDED}; without it, a booking that is sent twice cannot be recognized`
 const SENT = 'the gateway sends it'
@@ -325,8 +332,9 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       const entries = theirs.slice(0, MOST_ROWS)
       // A VIN says which vehicle is meant, wherever it stands; without VINs, the position does.
       const isPaired = planned.some((one) => entries.some((entry) => isSameVehicle(one, entry)))
+      const byPlace = open.includes(VIN_PLACE) ? [] : planned
       for (const [at, entry] of entries.entries()) {
-        const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : planned[at]
+        const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : byPlace[at]
         compare(entry, own, at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
       }
     } else if (ours !== undefined && !open.includes(declared(path))) note(path, theirs, ours, OTHER_VALUE)

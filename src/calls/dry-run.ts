@@ -397,7 +397,11 @@ export function explainPlan(
       ...(isUpdate && { over: `GET ${toSend.request.url}` }),
       ...(following.length > 0 && { ifSame }),
     },
-    fields: fields.map((field) => (ifSame[field.to] ? { ...field, warning: ONLY_IF_SAME } : field)),
+    fields: fields.map((field) => {
+      if (ifSame[field.to]) return { ...field, warning: ONLY_IF_SAME }
+      const mayBeFormer = isUpdate && outlook.entry === undefined && field.to === VIN_PLACE
+      return mayBeFormer ? { ...field, warning: [field.warning, MAY_BE_FORMER].filter(Boolean).join('; ') } : field
+    }),
     unused: [...unused, ...unwritten.map((field) => ({ field, why: FORMER_VIN }))],
     unknown,
     ...(meant.length > 0 && { didYouMean: Object.fromEntries(meant) }),
@@ -449,6 +453,12 @@ const NO_BYTES = Buffer.alloc(0)
 
 /** The remark on a VIN that an update does not send. */
 export const FORMER_VIN = 'selects the vehicle that had this VIN before; the old VIN is not written back'
+
+/** The remark on the VIN of an update whose vehicle only the live call finds out. */
+export const MAY_BE_FORMER = 'selects the vehicle; a VIN that the vehicle had before is not written back'
+
+/** The place of the VIN in an update's body. */
+export const VIN_PLACE = 'vehicles[0].vin'
 
 const DIFFERENCES_COUNT =
   'The live call reads the shipment first, changes the values that differ, and sends all of it back. Message lists the changes. A value that the shipment already shows is accepted, even if it cannot be translated.'
