@@ -43,14 +43,14 @@ function leavesOf(value: unknown, place: Place): readonly (readonly [Place, unkn
  * chosen as by the live call: the only one, or the one with the VIN.
  */
 export function jqSteps(changes: readonly Change[], isVehicleKnown = true): readonly string[] {
-  const isChosen = !isVehicleKnown && changes.some(({ place }) => place[0] === 'vehicles')
-  const vin = changes.find(({ place }) => place.at(-1) === 'vin')
-  const index = vin ? `map(.vin) | index(${JSON.stringify(vin.value)})` : 'null'
+  const isChosen = !isVehicleKnown && changes.some(isOfVehicle)
+  const vin = vinIn(changes)
+  const index = vin === undefined ? 'null' : `map(.vin) | index(${JSON.stringify(vin)})`
   const part = (key: string | number) => (isChosen && typeof key === 'number' ? '$vehicle' : JSON.stringify(key))
   const at = (place: Place) => `.${place.map((key) => `[${part(key)}]`).join('')}`
   return [
     'select(.id)',
-    ...(isChosen ? [`(.vehicles | if length > 1 then ${index} // error("${UNCHOSEN}") else 0 end) as $vehicle`] : []),
+    ...(isChosen ? [`(.vehicles | if length == 1 then 0 else ${index} // error("${UNCHOSEN}") end) as $vehicle`] : []),
     ...changes.map(({ place, value, ifSameAs }) => {
       const set = `${at(place)} = ${JSON.stringify(value)}`
       if (!ifSameAs) return set
@@ -60,7 +60,14 @@ export function jqSteps(changes: readonly Change[], isVehicleKnown = true): read
   ]
 }
 
-const UNCHOSEN = 'VinNo selects none of the vehicles'
+/** Printed where the shipment has several vehicles, and none with the VIN. */
+export const UNCHOSEN = 'VinNo selects none of the vehicles'
+
+export const isOfVehicle = ({ place }: Change) => place[0] === 'vehicles'
+
+/** Returns the VIN among the changes of a vehicle. */
+export const vinIn = (changes: readonly Change[]) =>
+  changes.find((change) => isOfVehicle(change) && change.place.at(-1) === 'vin')?.value as string | undefined
 
 /** Quotes a word for a shell, if it has to be. */
 export const shellWord = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)

@@ -18,7 +18,7 @@ interface Runner {
   /** The beginning of the command that compiles all programs at once. */
   readonly compile?: readonly string[]
 }
-/** C# is not run, because Debian has no compiler for it. */
+/** C# is not run, because Debian has no compiler for it; the transcript of `translate` shows it. */
 const runners: Readonly<Partial<Record<Language, Runner>>> = JSON.parse(
   readFileSync(join(import.meta.dirname, 'snippets.json'), 'utf8'),
 )
@@ -33,7 +33,10 @@ const CALLS = {
     '/createShipment.php',
     { ...bookingExample, ReferenceNumber: 'R-1', DeliveryTransportationInstruction: HOSTILE },
   ],
-  Change: ['/updateShipment.php', { ReferenceNumber: 'R-1', DeliveryName: "Sam O'Example", Year: '2024' }],
+  Change: [
+    '/updateShipment.php',
+    { ReferenceNumber: 'R-1', DeliveryName: "Sam O'Example", Year: '2024', VinNo: bookingExample.VinNo },
+  ],
   Read: ['/getShipment.php', { ReferenceNumber: 'R-1' }],
   Cancel: ['/deleteShipment.php', { ReferenceNumber: 'R-1' }],
 } as const
@@ -110,8 +113,16 @@ test.each(Object.entries(runners))(
     const [shipment, copy] = [...sandbox.shipments.values()]
     expect(made.printed).toContain(copy?.id)
 
+    for (const one of sandbox.shipments.values()) {
+      const vins = ['', one === copy ? '' : bookingExample.VinNo]
+      const [vehicle = expect.fail()] = one.vehicles
+      sandbox.shipments.set(one.id, { ...one, vehicles: vins.map((vin, nth) => ({ ...vehicle, id: `v${nth}`, vin })) })
+    }
     const changed = await called('Change')
     expect(await ran('Change', shipment?.id)).toMatchObject(changed)
+    const unchosen = await start('Change', [copy?.id ?? ''])
+    expect(unchosen.err + unchosen.out).toContain('VinNo selects none of the vehicles')
+    expect(received().method).toBe('GET')
     expect((await ran('Read', shipment?.id)).printed).toContain("Sam O'Example")
     expect(await ran('Cancel', copy?.id)).toMatchObject({ method: 'DELETE', path: `/v2/shipments/${copy?.id}` })
 

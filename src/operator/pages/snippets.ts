@@ -3,10 +3,13 @@ import {
   type Change,
   changesOf,
   curlCredential,
+  isOfVehicle,
   jqSteps,
   SERVER,
   SERVER_OF_VEHICLE,
   shellWord,
+  UNCHOSEN,
+  vinIn,
 } from '../../calls/update-program.ts'
 import { OBEYED } from '../../language/text/service-text.ts'
 
@@ -59,7 +62,9 @@ function partsOf({ method, url, headers, body, over, ifSame }: ShownRequest) {
       'PUT replaces the whole shipment, so it is read, changed, and sent without the fields that only the service sets.',
     over &&
       has('"vehicles"') &&
-      'If there are several vehicles, this changes the first one; use the index of the one that you mean.',
+      (has('"vin"')
+        ? 'If there are several vehicles, this changes the one with this VIN, and nothing if none has it.'
+        : 'If there are several vehicles, this changes nothing: send the VinNo of the one that you mean.'),
     has('_dttm') && 'Dates have a time and an offset without a colon: 2026-03-01T08:00:00-0500.',
     method === 'DELETE' && 'The service may refuse to cancel a shipment twice. If it does, read the status.',
     method === 'POST' && 'Keep the id in the reply: later calls need it.',
@@ -92,9 +97,15 @@ const listed = (names: readonly string[], quoted: (name: string) => string = jso
 
 type ChangePlace = Change['place']
 
-/** Writes a place below the shipment as an expression. */
-const at = (place: ChangePlace, quoted: (part: string) => string = json) =>
-  `shipment${place.map((part) => `[${typeof part === 'number' ? part : quoted(part)}]`).join('')}`
+/** Returns the variable that has a place, and the place in it: the vehicle is chosen before it is changed. */
+const ownerOf = (place: ChangePlace): readonly [owner: string, place: ChangePlace] =>
+  place[0] === 'vehicles' && place[1] === 0 ? ['vehicle', place.slice(2)] : ['shipment', place]
+
+/** Writes a place of the shipment as an expression. */
+function at(place: ChangePlace, quoted: (part: string) => string = json): string {
+  const [owner, rest] = ownerOf(place)
+  return owner + rest.map((part) => `[${typeof part === 'number' ? part : quoted(part)}]`).join('')
+}
 
 interface LiteralStyle {
   readonly text: (text: string) => string
@@ -149,7 +160,7 @@ function curl({ method, path: [before, after], usage, body, changes, bearer }: P
   const send = `${call(method)} --header 'Content-Type: application/json' --data-binary @- ${url}`
   const head = `#!/usr/bin/env bash\n${comments}set -euo pipefail\n${usage && `[[ \${1-} ]] || { echo '${usage}' >&2; exit 64; }\n`}`
   if (changes) {
-    const steps = jqSteps(changes).map((step) => step.replaceAll("'", "'\\''"))
+    const steps = jqSteps(changes, false).map((step) => step.replaceAll("'", "'\\''"))
     return `${head}shipment=$(${call('GET')} ${url} | jq '\n  ${steps.join('\n  | ')}\n')\n[[ $shipment ]] || { echo '${NO_SHIPMENT}' >&2; exit 1; }\n${send} <<<"$shipment"\n`
   }
   return `${head}${body === undefined ? `${call(method)} ${url}` : `${send} <<'JSON'\n${json(body)}\nJSON`}\n`
@@ -167,6 +178,10 @@ interface Dialect {
   readonly body: (body: unknown) => string
   /** Sets a place of the shipment; some only where it is empty, or the same as another place. */
   readonly change: (change: Change) => string
+  /** Chooses the vehicle to change: the only one, or the one with the VIN. Ends the program if there is none. */
+  readonly vehicle: string
+  /** The rest of a condition that is true of the vehicle with a VIN. */
+  readonly orVin: (vin: string) => string
   /** Reads the shipment, changes it, and leaves out what the service sets. */
   readonly update: string
   /** The changed shipment as an argument. */
@@ -197,7 +212,10 @@ function programIn(
     nothing = '',
   } = dialect
   const url = [address, text(before), ...(after === undefined ? [] : [argument]), ...(after ? [text(after)] : [])]
-  const update = changes && filled(dialect.update, { changes: changes.map(dialect.change).join('\n') })
+  const vin = vinIn(changes ?? [])
+  const choice = filled(dialect.vehicle, { orVin: vin === undefined ? '' : ` ${dialect.orVin(vin)}` })
+  const steps = changes && [...(changes.some(isOfVehicle) ? [choice] : []), ...changes.map(dialect.change)]
+  const update = steps && filled(dialect.update, { changes: steps.join('\n') })
   const program = filled(dialect.program, {
     comments,
     auth: dialect.auth[bearer ? 1 : 0],
@@ -232,12 +250,16 @@ const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
       const other = ifSameAs && `$${at(ifSameAs, single)}`
       return `${other ? `if (in_array(${now} ?? '', ['', ${other} ?? ''], true)) ` : ''}${now} = ${literal(value, PHP)};`
     },
+    orVin: (vin) => `|| ($one['vin'] ?? '') === ${PHP.text(vin)}`,
+    vehicle: `foreach ($shipment['vehicles'] ?? [] as $i => $one)
+    if (count($shipment['vehicles']) === 1{{orVin}}) $vehicle = &$shipment['vehicles'][$i];
+if (!isset($vehicle)) throw new RuntimeException('${UNCHOSEN}.');`,
     update: `$shipment = service('GET', $url);
 if (!isset($shipment['id'])) throw new RuntimeException('${NO_SHIPMENT}');
 {{changes}}
 $shipment = array_diff_key($shipment, array_flip([${listed(SERVER, single)}]));
-foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
-    $shipment['vehicles'][$i] = array_diff_key($vehicle, array_flip([${listed(SERVER_OF_VEHICLE, single)}]));`,
+foreach ($shipment['vehicles'] ?? [] as $i => $one)
+    $shipment['vehicles'][$i] = array_diff_key($one, array_flip([${listed(SERVER_OF_VEHICLE, single)}]));`,
     shipment: ', $shipment',
     auth: [
       `        CURLOPT_USERPWD => getenv('SERVICE_ID') . ':' . getenv('SERVICE_SECRET'),
@@ -276,6 +298,11 @@ foreach ($shipment['vehicles'] ?? [] as $i => $vehicle)
       const read = (of: ChangePlace) => `${at(of.slice(0, -1))}.get(${json(of.at(-1))})`
       return ifSameAs ? `if ${read(place)} in (None, "", ${read(ifSameAs)}):\n    ${set}` : set
     },
+    orVin: (vin) => `or one.get("vin") == ${json(vin)}`,
+    vehicle: `vehicles = shipment.get("vehicles") or []
+vehicle = next((one for one in vehicles if len(vehicles) == 1{{orVin}}), None)
+if vehicle is None:
+    sys.exit("${UNCHOSEN}.")`,
     update: `shipment = service("GET", url)
 if "id" not in shipment:
     sys.exit("${NO_SHIPMENT}")
@@ -321,12 +348,15 @@ def service(method, url, body=None):
       const now = at(place)
       return `${ifSameAs ? `if (!${now} || ${now} === ${at(ifSameAs)}) ` : ''}${now} = ${json(value)}`
     },
+    orVin: (vin) => `|| one.vin === ${json(vin)}`,
+    vehicle: `const vehicle = shipment.vehicles?.find((one, _, all) => all.length === 1{{orVin}})
+if (!vehicle) throw new Error('${UNCHOSEN}.')`,
     update: `const shipment = await service('GET', url)
 if (!shipment.id) throw new Error('${NO_SHIPMENT}')
 {{changes}}
 for (const name of ${json(SERVER, 0)}) delete shipment[name]
-for (const vehicle of shipment.vehicles ?? [])
-  for (const name of ${json(SERVER_OF_VEHICLE, 0)}) delete vehicle[name]`,
+for (const one of shipment.vehicles ?? [])
+  for (const name of ${json(SERVER_OF_VEHICLE, 0)}) delete one[name]`,
     shipment: ', shipment',
     auth: [
       `const credential = process.env.SERVICE_ID + ':' + process.env.SERVICE_SECRET
@@ -359,12 +389,17 @@ async function service(method, url, body) {
     text: single,
     body: (body) => literal(body, PERL),
     change({ place, value, ifSameAs }) {
-      const of = (some: ChangePlace) =>
-        `$shipment->${some.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
+      const of = (some: ChangePlace) => {
+        const [owner, rest] = ownerOf(some)
+        return `$${owner}->${rest.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
+      }
       const now = of(place)
       const guard = ifSameAs ? ` if (${now} // '') eq '' or ${now} eq (${of(ifSameAs)} // '')` : ''
       return `${now} = ${literal(value, PERL)}${guard};`
     },
+    orVin: (vin) => `|| ($_->{vin} // '') eq ${PERL.text(vin)}`,
+    vehicle: `my @vehicles = @{ $shipment->{vehicles} // [] };
+my ($vehicle) = grep { @vehicles == 1{{orVin}} } @vehicles or die "${UNCHOSEN}.\\n";`,
     update: `my $shipment = service('GET', $url);
 die "${NO_SHIPMENT}\\n" unless $shipment->{id};
 {{changes}}
@@ -406,29 +441,40 @@ sub service {
 	}`,
     body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
     change({ place, value, ifSameAs }) {
-      const of = ([first, ...rest]: ChangePlace) => {
+      const of = (some: ChangePlace) => {
+        const [owner, [first, ...rest]] = ownerOf(some)
         const deeper = rest.map((part) =>
           typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
         )
-        return `shipment[${json(first)}]${deeper.join('')}`
+        return `${owner}[${json(first)}]${deeper.join('')}`
       }
       const now = of(place)
       const set = `\t${now} = ${json(value)}`
       return ifSameAs ? `\tif ${now} == nil || ${now} == "" || ${now} == ${of(ifSameAs)} {\n\t${set}\n\t}` : set
     },
+    orVin: (vin) => `|| one["vin"] == ${json(vin)}`,
+    vehicle: `	var vehicle map[string]any
+	for _, one := range vehicles {
+		if one := one.(map[string]any); len(vehicles) == 1{{orVin}} {
+			vehicle = one
+		}
+	}
+	if vehicle == nil {
+		check(fmt.Errorf("${UNCHOSEN}."))
+	}`,
     update: `	var shipment map[string]any
 	check(json.Unmarshal(service("GET", url, nil), &shipment))
 	if shipment["id"] == nil {
 		check(fmt.Errorf("${NO_SHIPMENT}"))
 	}
+	vehicles, _ := shipment["vehicles"].([]any)
 {{changes}}
 	for _, name := range []string{${listed(SERVER)}} {
 		delete(shipment, name)
 	}
-	vehicles, _ := shipment["vehicles"].([]any)
-	for _, vehicle := range vehicles {
+	for _, one := range vehicles {
 		for _, name := range []string{${listed(SERVER_OF_VEHICLE)}} {
-			delete(vehicle.(map[string]any), name)
+			delete(one.(map[string]any), name)
 		}
 	}
 	body, err := json.Marshal(shipment)
@@ -492,17 +538,28 @@ func main() {
         }`,
     body: (body) => `"""\n${json(body).replaceAll('\\', '\\\\')}"""`,
     change({ place, value, ifSameAs }) {
-      const owner = place.slice(0, -1).map((part) => `.get(${json(part)})`)
+      const [root, rest] = ownerOf(place)
+      const owner =
+        root +
+        rest
+          .slice(0, -1)
+          .map((part) => `.get(${json(part)})`)
+          .join('')
       const now = (of: ChangePlace) => `shipment.at(${json(`/${of.join('/')}`)}).asText("")`
       const guard = ifSameAs ? `if (${now(place)}.isEmpty() || ${now(place)}.equals(${now(ifSameAs)})) ` : ''
-      return `        ${guard}((ObjectNode) shipment${owner.join('')}).put(${json(place.at(-1))}, ${json(value)});`
+      return `        ${guard}((ObjectNode) ${owner}).put(${json(place.at(-1))}, ${json(value)});`
     },
+    orVin: (vin) => `|| one.path("vin").asText().equals(${json(vin)})`,
+    vehicle: `        ObjectNode vehicle = null;
+        for (JsonNode one : shipment.path("vehicles"))
+            if (shipment.path("vehicles").size() == 1{{orVin}}) vehicle = (ObjectNode) one;
+        if (vehicle == null) throw new RuntimeException("${UNCHOSEN}.");`,
     update: `        ObjectMapper mapper = new ObjectMapper();
         ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url, null));
         if (!shipment.has("id")) throw new RuntimeException("${NO_SHIPMENT}");
 {{changes}}
         shipment.remove(List.of(${listed(SERVER)}));
-        for (JsonNode vehicle : shipment.path("vehicles")) ((ObjectNode) vehicle).remove(List.of(${listed(SERVER_OF_VEHICLE)}));`,
+        for (JsonNode one : shipment.path("vehicles")) ((ObjectNode) one).remove(List.of(${listed(SERVER_OF_VEHICLE)}));`,
     shipment: ', mapper.writeValueAsString(shipment)',
     nothing: ', null',
     updateImport: JACKSON,
@@ -550,18 +607,24 @@ class Call {
 }`,
     body: (body) => `"""\n${json(body)}\n"""`,
     change({ place, value, ifSameAs }) {
-      const of = (some: ChangePlace) => `shipment${some.map((part) => `[${json(part)}]`).join('!')}`
+      const of = (some: ChangePlace) => {
+        const [owner, rest] = ownerOf(some)
+        return owner + rest.map((part) => `[${json(part)}]`).join('!')
+      }
       const guard = ifSameAs
         ? `if (string.IsNullOrEmpty((string?)${of(place)}) || (string?)${of(place)} == (string?)${of(ifSameAs)}) `
         : ''
       return `${guard}${of(place)} = ${json(value)};`
     },
+    orVin: (vin) => `|| (string?)one!["vin"] == ${json(vin)}`,
+    vehicle: `var vehicles = shipment["vehicles"]?.AsArray() ?? new JsonArray();
+var vehicle = vehicles.FirstOrDefault(one => vehicles.Count == 1{{orVin}}) ?? throw new Exception("${UNCHOSEN}.");`,
     update: `var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
 if (shipment["id"] == null) throw new Exception("${NO_SHIPMENT}");
 {{changes}}
 foreach (var name in new[] { ${listed(SERVER)} }) shipment.Remove(name);
-foreach (var vehicle in shipment["vehicles"]?.AsArray() ?? new JsonArray())
-    foreach (var name in new[] { ${listed(SERVER_OF_VEHICLE)} }) vehicle!.AsObject().Remove(name);`,
+foreach (var one in shipment["vehicles"]?.AsArray() ?? new JsonArray())
+    foreach (var name in new[] { ${listed(SERVER_OF_VEHICLE)} }) one!.AsObject().Remove(name);`,
     shipment: ', shipment.ToJsonString()',
     auth: [
       `var credential = Environment.GetEnvironmentVariable("SERVICE_ID") + ":" + Environment.GetEnvironmentVariable("SERVICE_SECRET");
