@@ -12,7 +12,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/leases.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
-import { mistakeOfStore } from './open-store.ts'
+import { memoryFile, mistakeOfStore } from './open-store.ts'
 
 /*
  * A gateway that starts on another store than the one with its bookings would send them again. So an installation keeps a small file
@@ -34,19 +34,16 @@ type Memory = z.infer<typeof memory>
 
 const KEEP_EVERY_MS = 10_000
 
-/** Returns the file of the memory; undefined for a gateway that lives without. */
-const fileOf = ({ EMERGENCY_LOG_FILE: log }: Config) => log && `${log}.store`
-
 function readMemory(place: Config): Memory | undefined {
   try {
-    return memory.safeParse(JSON.parse(textOf(fileOf(place)) ?? '')).data
+    return memory.safeParse(JSON.parse(textOf(memoryFile(place)) ?? '')).data
   } catch {
     return undefined
   }
 }
 
 function writeMemory(place: Config, known: Memory): void {
-  const file = fileOf(place)
+  const file = memoryFile(place)
   const text = `${JSON.stringify(known)}\n`
   if (file === undefined || text === textOf(file)) return
   const next = `${file}.${process.pid}`
@@ -72,7 +69,7 @@ export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: Config):
 export function openMemory(config: Config): void {
   const mistakes = [mistakeOfStore(config.STORE_URL), mistakeOfMemory(config)].filter((one) => one !== undefined)
   if (mistakes.length > 0) throw new ConfigErrors(mistakes)
-  const file = fileOf(config)
+  const file = memoryFile(config)
   try {
     if (file !== undefined && engineOf(config.STORE_URL) !== 'memory') makeFolder(dirname(file))
   } catch (error) {
@@ -185,7 +182,7 @@ async function wrongStore(store: Store, config: Config, last: Memory | undefined
     if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
-  const file = fileOf(config)
+  const file = memoryFile(config)
   if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
     return `${file}, which says which store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = storePlace(DEFAULT_STORE)

@@ -1,12 +1,14 @@
 import { existsSync, lstatSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { loadMappings } from '../../../mappings/load.ts'
 import { type Config, readConfig } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { day, duration } from '../../language/config/values.ts'
 import { loadEngine, type OpenStore } from '../../outside/store/open.ts'
+import { BESIDE } from '../../outside/store/sqlite/backup.ts'
 import { identityOf, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import { stampPath } from '../../outside/store/sqlite/stamp.ts'
 import type { StoreOptions } from '../../outside/store/state.ts'
 import { type Store, StoreDown } from '../../outside/store/store.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
@@ -74,12 +76,23 @@ export function existing(path: string): string {
   throw new CommandFailed(`there is no store at ${path}; set STORE_URL to the gateway's value`)
 }
 
-/** Refuses a file to write that is the store itself. */
+/** Refuses a file to write that is the store itself, or another of the gateway's own files, whether it is there now or not. */
 export function refuseStore(file: string): void {
-  const { STORE_URL } = storeConfig()
-  if (engineOf(STORE_URL) === 'file' && isSameFile(pathOf(STORE_URL), file))
+  const config = storeConfig()
+  const store = engineOf(config.STORE_URL) === 'file' ? pathOf(config.STORE_URL) : undefined
+  if (store !== undefined && isSameFile(store, file))
     throw new CommandFailed(`${file} is the store itself; name another file`)
+  const beside = store === undefined ? [] : [...BESIDE.map((end) => store + end), stampPath(store)]
+  const own = [...beside, config.EMERGENCY_LOG_FILE, memoryFile(config)]
+  if (own.some((one) => one !== undefined && isSamePlace(one, file)))
+    throw new CommandFailed(`${file} is a file of the gateway itself; name another file`)
 }
+
+/** Returns the file of the installation's memory; undefined for a gateway that lives without. */
+export const memoryFile = ({ EMERGENCY_LOG_FILE: log }: Pick<Config, 'EMERGENCY_LOG_FILE'>) => log && `${log}.store`
+
+const isSamePlace = (one: string, other: string) =>
+  isSameFile(one, other) || (basename(one) === basename(other) && isSameFile(dirname(one), dirname(other)))
 
 /** Reports whether two paths lead to one file. */
 export function isSameFile(one: string, other: string): boolean {

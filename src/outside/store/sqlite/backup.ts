@@ -145,7 +145,7 @@ const TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT
 /* Files */
 
 /** Files that SQLite keeps beside a database. */
-const BESIDE = ['-journal', '-wal', '-shm']
+export const BESIDE = ['-journal', '-wal', '-shm']
 const PARTIAL = '.partial-'
 
 /**
