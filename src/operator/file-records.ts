@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { isObject } from '../language/text/json.ts'
-import { escapeControls, escapeSequence } from '../language/text/service-text.ts'
+import { escapeControls, escapeSequence, isUuid } from '../language/text/service-text.ts'
 import type { Kind } from '../outside/store/store.ts'
 import { FileUnreadable } from './commands/failures.ts'
 
@@ -80,11 +80,29 @@ export async function* csvRecords(
   onUnused: (columns: readonly string[]) => void,
 ): AsyncGenerator<FileRecord> {
   let columns: readonly (Meaning | undefined)[] | undefined
-  for await (const { line, cells } of csvRows(notJson(decodedText(input)))) {
-    if (columns) yield { line, record: cellsOf(cells, columns) }
+  let last: FileRecord | undefined
+  let end = ''
+  async function* noted(texts: AsyncIterable<string>) {
+    for await (const text of texts) {
+      end = text.at(-1) ?? end
+      yield text
+    }
+  }
+  for await (const { line, cells } of csvRows(noted(notJson(decodedText(input))))) {
+    if (last) yield last
+    if (columns) last = { line, record: cellsOf(cells, columns) }
     else columns = header(cells, onUnused)
   }
+  if (last) yield /[\s"]/.test(end) ? last : { ...last, record: withWholeId(last.record) }
 }
+
+/** Returns the row at the end of a file that ends in it, or an error if its id may be the beginning of another one. */
+function withWholeId(record: FileRecord['record']): FileRecord['record'] {
+  const [meaning, value] = typeof record === 'string' ? [] : (record.at(-1) ?? [])
+  return meaning?.column !== 'id' || value === undefined || isUuid(value) ? record : CUT_OFF
+}
+
+const CUT_OFF = 'may be cut off: the file ends in its id, which is no UUID; if it is whole, add a line end'
 
 function header(names: readonly string[], onUnused: (columns: readonly string[]) => void) {
   const columns = names.map(meaningOf)
