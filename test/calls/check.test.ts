@@ -116,17 +116,6 @@ test('a right program is called right', async () => {
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('a booking without a reference is right where its dry run has none', async () => {
-  const gateway = await startGateway()
-  const { ReferenceNumber: _, ...unnamed } = bookingExample
-  const { json } = await post(gateway, '/dry-run/createShipment.php', unnamed)
-  const { header, verdict } = await check(gateway, { body: json.request.body })
-  expect(verdict).toMatchObject({ check: 'ready', missing: [], comparedWith: 'the last dry run of this request' })
-  expect(header).toBe('ready')
-  const { customer: _customer, ...rest } = json.request.body
-  expect((await check(gateway, { body: rest })).verdict.missing).toMatchObject([{ path: 'customer' }])
-})
-
 test('a booking must not have what only the service sets', async () => {
   const gateway = await explained()
   for (const name of ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']) {

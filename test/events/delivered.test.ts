@@ -275,6 +275,17 @@ describe('receivers that fail', () => {
     expect(received.at(-1)?.body).toMatch(/^Event=shipment.created&/)
   })
 
+  test('an event of a tenant that has no callback any more is parked like one whose receiver never answers', async () => {
+    const { take, pass, found, deliveries, lines } = await openTo()
+    const id = await take()
+    deliveries.setEndpoints([])
+    await pass(75 * HOUR_MS)
+    expect((await found(id)).state).toBe('due')
+    await pass(9 * HOUR_MS)
+    expect(await found(id)).toMatchObject({ state: 'parked', failures: 0, outcome: 'the tenant has no callback' })
+    expect(lines).toMatchObject([{ msg: 'an event is parked', event: id, tenant: 'acme' }])
+  })
+
   test('410 stops the endpoint until an operator resumes it, but events are still stored', async () => {
     const { take, pass, found, store, receiver, received } = await openTo(replies(410))
     const first = await take()

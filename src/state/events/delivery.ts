@@ -85,6 +85,7 @@ export function startDelivery(
   let endpoints: ReadonlyMap<string, CallbackEndpoint> = new Map()
   let closed = false
   let isStoreDown = false
+  let lookForAbandonedAt = Number.NEGATIVE_INFINITY
 
   const tried = createCounter('transload_delivery_tries_total', 'Delivery attempts by tenant and outcome.', [
     'tenant',
@@ -238,10 +239,34 @@ export function startDelivery(
     if (end.endpoint && 'stop' in end.endpoint) log.error(line, 'an endpoint has stopped its deliveries')
   }
 
+  /**
+   * Parks the events of tenants that have no callback any more, once a receiver that never answers would have had its last try. Another
+   * gateway on the store may know the tenant: it has tried them by then.
+   */
+  async function parkAbandoned(): Promise<void> {
+    const until = store.now() - LONGEST_WAIT_MS
+    if (until < lookForAbandonedAt) return
+    const without = (await store.openEvents()).filter(({ state, tenant }) => state === 'due' && !endpoints.has(tenant))
+    let isDone = true
+    for (const tenant of await store.tenantsWithDue(without.map((one) => one.tenant))) {
+      /** The shipments whose first event is tried by somebody; the next ones wait for it. */
+      const tried = new Set<string>()
+      for (const event of await store.listEvents({ tenant, state: 'due' })) {
+        if (event.retryAt >= until) tried.add(event.shipment)
+        if (tried.has(event.shipment)) continue
+        await store.finishTry(event, NO_CALLBACK)
+        log.error({ event: event.id, kind: event.event, tenant, outcome: NO_CALLBACK.outcome }, 'an event is parked')
+        isDone = false
+      }
+    }
+    if (isDone) lookForAbandonedAt = until + HOUR_MS
+  }
+
   async function poll(): Promise<void> {
-    const tenants = [...endpoints.keys()].filter((tenant) => freeSlots(tenant) > 0)
-    if (closed || tenants.length === 0) return
+    if (closed) return
     try {
+      await parkAbandoned()
+      const tenants = [...endpoints.keys()].filter((tenant) => freeSlots(tenant) > 0)
       for (const tenant of await store.tenantsWithDue(tenants)) leases.wake(tenant)
     } catch (error) {
       noteFailure(error)
@@ -346,6 +371,8 @@ const PAUSES_MS: readonly number[] = [
 ]
 /** Pauses vary by up to this share, to spread out the deliveries to an endpoint that was down. */
 const JITTER = 0.1
+const LONGEST_WAIT_MS = PAUSES_MS.reduce((sum, pauseMs) => sum + pauseMs * (1 + JITTER), 0)
+const NO_CALLBACK: TryOutcome = { state: 'parked', outcome: 'the tenant has no callback', isFailure: false }
 const LONGEST_RETRY_AFTER_MS = 24 * HOUR_MS
 
 const GONE = 410
