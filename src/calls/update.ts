@@ -6,11 +6,12 @@ import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import { oneLine, thingKey } from '../language/text/service-text.ts'
+import { oneLine } from '../language/text/service-text.ts'
 import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
+import { updateLock } from '../outside/store/locks.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { type Look, lastVinsOf, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
@@ -300,7 +301,7 @@ export function merge(
   rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {
   const { id } = merging
-  return rooms.store.exclusive(`update ${tenant}\n${thingKey(id)}`, sending.deadline - performance.now(), (isHeld) =>
+  return rooms.store.exclusive(updateLock(tenant, id), sending.deadline - performance.now(), (isHeld) =>
     mergeIntoCurrent(
       merging,
       tenant,

@@ -1,7 +1,7 @@
 import { isSameThing } from '../../language/text/service-text.ts'
 import { demandWhole } from './copy.ts'
 import { isAlive, isRenewed } from './instance.ts'
-import type { LockRows } from './locks.ts'
+import { type LockRows, updateLock } from './locks.ts'
 import { nameReads, nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
 import type {
@@ -321,13 +321,22 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   if (lock !== '') found = yield sql(OF_KEY, tenant, key)
   const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
   const holders: Claim[] = []
-  /** Those of other vehicles, unless an update without an outcome has changed these. */
+  const others: Claim[] = []
+  /** Those of other vehicles, unless an update that is under way or has no outcome has changed these. */
   const doubtful: Claim[] = []
   for (const claim of claims) {
     if (isFree(claim, at)) continue
     const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
     if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
-    else if (shipment?.state === 'in-doubt') doubtful.push(claim)
+    else (shipment?.state === 'in-doubt' ? doubtful : others).push(claim)
+  }
+  // A read may have ended the doubt of an update that is still on its way.
+  if (holders.length === 0 && others.length > 0) {
+    const held = yield sql(
+      'SELECT key FROM transload.locks WHERE key IN (SELECT value FROM transload.each($1)) AND until_ms > transload.lease_ms()',
+      JSON.stringify(others.map(({ shipment }) => updateLock(tenant, shipment))),
+    )
+    doubtful.push(...others.filter(({ shipment }) => held.some(({ key }) => key === updateLock(tenant, shipment))))
   }
   const [holder] = (holders.length > 0 ? holders : doubtful).sort(
     (one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one),

@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { thingKey } from '../../language/text/service-text.ts'
 import { createKeyedMutex } from '../../runtime/collections.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { type Locks, LockTimeout } from './store.ts'
+
+/** The lock under which the updates of a shipment run one at a time. */
+export const updateLock = (tenant: string, shipment: string): string => `update ${tenant}\n${thingKey(shipment)}`
 
 /** How long a lock lasts without a renewal. */
 const LOCK_LEASE_MS = 10_000
