@@ -10,9 +10,8 @@ export interface KillOptions extends Pick<GatewayProcessOptions, 'env' | 'import
   /** The most kills, unless `until` wants more. */
   readonly kills: number
   /**
-   * `duplicate`: kills no more once the service has booked a reference twice. `unknown`: kills further, up to four times as often,
-   * until a call was cut short and more bookings than kills were accepted: on a busy machine each kill may come between two calls,
-   * or before the first.
+   * `duplicate`: kills no more once the service has booked a reference twice. `unknown`: kills further until a call was cut short and
+   * more bookings than kills were accepted: on a busy machine each kill may come between two calls, or before the first.
    */
   readonly until: 'duplicate' | 'unknown'
 }
@@ -26,8 +25,6 @@ export interface KillReport extends Awaited<ReturnType<typeof countUp>> {
 
 const CALLERS = 16
 const SERVICE_TAKES_MS = 8
-/** How many times more kills there may be than wanted. */
-const MOST_TIMES = 4
 /** The share of gateways that are killed while they start. */
 const KILLED_EARLY = 0.1
 const START_TAKES_MS = 600
@@ -53,8 +50,7 @@ export async function killUnderLoad({ kills, until, env = {}, ...options }: Kill
   let killed = 0
   const isEnough = () => {
     if (until === 'duplicate') return killed >= kills || duplicates(sandbox) > 0
-    const hasSeenBoth = unknown.size > 0 && acknowledged.size > kills
-    return killed >= kills && (hasSeenBoth || killed >= kills * MOST_TIMES)
+    return killed >= kills && unknown.size > 0 && acknowledged.size > kills
   }
   while (!isEnough()) {
     if (Math.random() < KILLED_EARLY) {

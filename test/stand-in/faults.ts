@@ -55,6 +55,8 @@ export type Fault = Kinds & {
   times?: number | 'always'
   /** The service starts to handle the request this much later. @default 0 */
   lateMs?: number
+  /** The service starts to handle the request after this. */
+  after?: Promise<unknown>
 }
 
 /** Makes an empty queue of pending faults, in the order in which they are added. */

@@ -96,6 +96,7 @@ export async function startSandbox(given: SandboxOptions = {}) {
       note(request, body)
       if (!fault || !NEVER_ANSWERED.has(fault.kind)) response.on('close', underWay.begin())
       if (fault?.lateMs) await setTimeout(fault.lateMs)
+      if (fault?.after) await fault.after
       const asked = fault?.kind === 'change' && fault.process === false ? 'GET' : method
       const reply = isUndone(fault) ? undefined : answerAs(service, settings, { method: asked, target, headers, body })
       if (!fault && reply) return send(response, reply)
