@@ -19,6 +19,7 @@ import { openUpstream } from '../../outside/service/upstream.ts'
 import { isoTime, plural } from '../words.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, UsageError } from './failures.ts'
+import { refuseStore } from './open-store.ts'
 import { type Options, print, printError } from './output.ts'
 import { watchSignals } from './process.ts'
 
@@ -30,6 +31,7 @@ type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'te
 export async function certifyAssumptions(asked: AssumptionsOptions): Promise<number> {
   const config = readConfig()
   const only = onlyOf(asked.only)
+  if (asked.save !== undefined) refuseStore(asked.save)
   const before = asked.compare === undefined ? undefined : earlier(asked.compare)
   const own = await chosenAccount(config, asked.tenant)
   const { address } = own

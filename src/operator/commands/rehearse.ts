@@ -29,7 +29,7 @@ import { openNames } from '../../state/names/names.ts'
 import { lookupsOf, pageOf, reportLines, reportOf } from '../reports/rehearsal.ts'
 import { chosenAccount } from './accounts.ts'
 import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
-import { isSameFile, openConfiguredStore, withoutService } from './open-store.ts'
+import { isSameFile, openConfiguredStore, refuseStore, withoutService } from './open-store.ts'
 import { createProgress, type Options, print, printError, printJson } from './output.ts'
 import { watchSignals } from './process.ts'
 
@@ -169,6 +169,7 @@ function filesOf(operands: readonly string[], { html, lookups, learn }: Rehearse
     const isOwn = (name = '') => file !== undefined && isSameFile(name, file)
     const what = names.some(isOwn) ? 'a recording' : isOwn(process.env['LOOKUPS_FILE']) ? 'LOOKUPS_FILE' : undefined
     if (what !== undefined) throw new UsageError(`${file} is ${what}; it would be overwritten`)
+    if (file !== undefined) refuseStore(file)
   }
   return names
 }
