@@ -35,6 +35,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   event NAME $S                     an event of the service
  *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` override the service's reply
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
+ *   service approves $Q               the service approves a quote, without the gateway
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
  *   name REF $S, name REF $Q quote    imports a caller's name of a shipment or a quote
  *   quoted $Q                         checks the id of the newest quote there
@@ -43,8 +44,9 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   log {…}                           checks that a line of the log has these members
  *   live 1, made 2                    checks how many live shipments there are, and how many were ever made
  *   sent GET /v2/…, PUT /v2/…         checks all requests that reached the service since the last call began
+ *   reached GET /v2/…                 waits until the service has had this request, and has answered all
  *   body place=v                      checks the body of the last of them
- *   claim $S state                    waits for the state of a shipment's booking
+ *   claim $S state why                waits for the state of a shipment's booking, and the reason in the audit trail
  *
  * An answer is a status; Yes, No or Unknown, where Yes requires 200; "words of the message" or !"others"; `unsent`, if the
  * service got only reads; `unchanged`, if the fault's reply was passed on; or name=v: a field, a header (with a dash), the
@@ -156,6 +158,7 @@ export async function play(
   const { sandbox, store } = gateway
   const shipmentOf = (id = '') =>
     (id === '*' ? [...sandbox.shipments.values()].at(-1) : sandbox.shipments.get(id)) ?? expect.fail('no shipment')
+  const requests = () => sandbox.requests.map(({ method, path }) => `${method} ${path}`)
   let second: Place | undefined
   const underWay: Promise<Partial<WholeAnswer>>[] = []
   /** The body of the last fault. */
@@ -179,7 +182,9 @@ export async function play(
   }
 
   function check({ status, headers, json, text }: Partial<WholeAnswer>, words: readonly string[], line: string): void {
-    const what = `${line}\n${status} ${json?.Message}`
+    // Problem details have no `Message`.
+    const said = json?.Message ?? text
+    const what = `${line}\n${status} ${said}`
     for (const word of words) {
       if (/^\d+$/.test(word)) expect(status, what).toBe(Number(word))
       else if (/^(Yes|No|Unknown)$/.test(word))
@@ -187,8 +192,8 @@ export async function play(
       else if (word === 'unsent') expect(sandbox.requests.filter(({ method }) => method !== 'GET')).toEqual([])
       else if (word === 'unchanged')
         expect(text, what).toBe(typeof faultBody === 'string' ? faultBody : JSON.stringify(faultBody))
-      else if (word.startsWith('"')) expect(json.Message, what).toContain(valueIn(word))
-      else if (word.startsWith('!')) expect(json.Message, what).not.toContain(valueIn(word.slice(1)))
+      else if (word.startsWith('"')) expect(said, what).toContain(valueIn(word))
+      else if (word.startsWith('!')) expect(said, what).not.toContain(valueIn(word.slice(1)))
       else {
         const [[name, value] = ['', '']] = pairsOf([word])
         const header = name.includes('-') ? name : HEADERS.get(name)
@@ -215,17 +220,14 @@ export async function play(
       return call(words, second)
     },
     'dry-run': (words) => call(words, place, '/dry-run'),
-    event: ([event, shipment_id]) =>
-      post(gateway, `/webhooks/${HOOK.WEBHOOK_SECRET}`, { event, shipment_id, event_date: '2026-11-25T12:00:00+0000' }),
+    event: ([event, id = '']) => {
+      const sent = { event, shipment_id: valueIn(id), event_date: '2026-11-25T12:00:00+0000' }
+      return post(gateway, `/webhooks/${HOOK.WEBHOOK_SECRET}`, sent)
+    },
     fault: ([on = ''], line) => {
-      const { body, status, ...fault } = JSON.parse(line.slice(line.indexOf('{')))
-      faultBody = body
-      const change = (answer: { readonly status: number; readonly body: string | Buffer }) => ({
-        status: status ?? answer.status,
-        body: body ? JSON.stringify({ ...JSON.parse(String(answer.body)), ...body }) : answer.body,
-      })
-      const what = fault.kind === 'change' ? { change } : { body, status }
-      sandbox.fail({ ...fault, ...what, on: on.startsWith('/') ? { path: on } : { method: on } } satisfies Fault)
+      const fault: Fault & { readonly body?: unknown } = JSON.parse(line.slice(line.indexOf('{')))
+      faultBody = fault.body
+      sandbox.fail({ ...fault, on: on.startsWith('/') ? { path: on } : { method: on } })
     },
     heal: () => sandbox.clearFaults(),
     set: (words) => sandbox.set(fieldsOf(words)),
@@ -236,6 +238,7 @@ export async function play(
     log: (_, line) =>
       expect(gateway.lines()).toContainEqual(expect.objectContaining(JSON.parse(line.slice(line.indexOf('{'))))),
     service: async ([id = '', ...words]) => {
+      if (id === 'approves') return post(sandbox, `/v2/quote/${words}/approve`, '')
       if (id === 'new') {
         const made = {
           customer: { customer_name: 'Pat' },
@@ -269,17 +272,22 @@ export async function play(
     quoted: ([name = ''], line) => meet(name, [...sandbox.quotes.keys()].at(-1), line),
     live: ([count], line) => expect(shipments(gateway), line).toHaveLength(Number(count)),
     made: ([count], line) => expect(sandbox.shipments.size, line).toBe(Number(count)),
-    sent: (words, line) => {
-      expect(sandbox.requests.map(({ method, path }) => `${method} ${path}`).join(', '), line).toBe(words.join(' '))
+    sent: (words, line) => expect(requests().join(', '), line).toBe(words.join(' ')),
+    reached: async (words, message) => {
+      await expect.poll(requests, { message }).toContain(words.join(' '))
+      await sandbox.idle()
     },
     body: (words, line) => {
       const body = JSON.parse(sandbox.requests.at(-1)?.body ?? '')
       for (const [name, value] of pairsOf(words)) meet(value, at(body, name), line)
     },
-    claim: async ([id, state], message) => {
-      const stateOf = async () =>
-        (await store.listClaims({})).find((one) => one.shipment === id || one.reference === id)?.state
-      await expect.poll(stateOf, { message }).toBe(state)
+    claim: async ([id, state, ...why], message) => {
+      const stateOf = async () => {
+        const claim = (await store.listClaims({})).find((one) => one.shipment === id || one.reference === id)
+        const last = (await store.audit(claim?.handle ?? '')).at(-1)
+        return [claim?.state, ...(why.length > 0 ? [last?.why] : [])]
+      }
+      await expect.poll(stateOf, { message }).toEqual([state, why.join(' ')].filter(Boolean))
     },
   }
 

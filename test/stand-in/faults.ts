@@ -27,8 +27,11 @@ type Kinds =
   | { kind: 'not-json' }
   /** Carried out; the answer's body is this text, of any form. */
   | { kind: 'body'; body: string }
-  /** The request is carried out, or with `process` false, only a read of its target. `change` then alters the answer's status and body. */
-  | { kind: 'change'; change: (answer: Answer) => Answer; process?: boolean }
+  /**
+   * The request is carried out, or with `process` false, only a read of its target. `change` then alters the answer's status and body;
+   * without it, a status and members of the body are replaced.
+   */
+  | { kind: 'change'; change?: (answer: Answer) => Answer; status?: number; body?: object; process?: boolean }
   /** Carried out; every text of the answer, except ids, statuses and types, ends in control characters and half a character. */
   | { kind: 'strange-strings' }
   /** Carried out; the answer has one more member, nested this many levels deep. */
@@ -145,7 +148,8 @@ export async function sendFaulty(
     case 'body':
       return whole(fault.body)
     case 'change': {
-      const changed = fault.change({ status, body: text })
+      const { change = (own) => ({ ...own, body: JSON.stringify({ ...reply.body, ...fault.body }) }) } = fault
+      const changed = change({ status: fault.status ?? status, body: text })
       return sendText(response, changed.status, changed.body, { ...headers, ...changed.headers })
     }
     case 'strange-strings':
