@@ -53,8 +53,12 @@ export function book(
 }
 
 /** Calls version 2 through the gateway. */
-export async function ask({ url }: Pick<TestGateway, 'url'>, method: string, path: string, headers = {}) {
-  const reply = await request(url + path, { method, headers: { authorization: basic(), ...headers } })
+export async function ask({ url }: Pick<TestGateway, 'url'>, method: string, path: string, headers = {}, body = '') {
+  const reply = await request(url + path, {
+    method,
+    headers: { authorization: basic(), ...headers },
+    body: body || null,
+  })
   return { status: reply.statusCode, text: await reply.body.text() }
 }
 

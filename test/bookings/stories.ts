@@ -27,7 +27,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   gateway NAME=v option=v own       the first step: settings of the gateway, options of the stand-in; `own`: it has its own credential
  *   quote|approve|book|read|update|cancel FIELD=v    a version-1 call: the documented example with other fields, or these fields; besides
  *                                     `idempotency-key`, and `secret` for another one of the client
- *   GET|POST|PUT|DELETE /v2/…         a version-2 call
+ *   GET|POST|PUT|DELETE /v2/… {…}     a version-2 call
  *   begin CALL, meanwhile CALL, end   starts a call, and waits until the service has its request, or not at all; `end` awaits the first one
  *   dry-run CALL                      the dry run of a call
  *   other CALL                        a version-1 call at a second gateway on the same store
@@ -121,7 +121,7 @@ async function call(
   prefix = '',
 ): Promise<Partial<WholeAnswer>> {
   // A reply that breaks off is not an answer.
-  if (METHODS.includes(verb)) return ask(gateway, verb, words.join()).catch(() => ({}))
+  if (METHODS.includes(verb)) return ask(gateway, verb, words[0] ?? '', {}, words[1]).catch(() => ({}))
   const { secret, 'idempotency-key': key, ...sent } = fieldsOf(words)
   const ownHeaders = {
     ...headers,
