@@ -6,7 +6,7 @@ import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
 import { clocks } from '../callers/tenants-gateway.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
-import { answerTo, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
+import { answerTo, metricsOf, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
   const { mode, settings, service_is: sandbox, calls } = readStory(text)
@@ -27,7 +27,7 @@ test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name
     gateway.sandbox.requests.length = 0
     const answer = await make(gateway, named)
     shown = Object(answer.json)
-    check(gateway, filled(gateway, named), answer, `call ${i + 1}: ${answer.text.slice(0, 500)}`)
+    await check(gateway, filled(gateway, named), answer, `call ${i + 1}: ${answer.text.slice(0, 500)}`)
   }
 })
 
@@ -70,12 +70,16 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   // Headers are texts.
   const headers = call.headers as Record<string, string>
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
-  return answerTo(gateway.url + target, { method, headers, ...(method !== 'GET' && { body }) })
+  return answerTo((call.admin ? gateway.adminUrl : gateway.url) + target, {
+    method,
+    headers,
+    ...(method !== 'GET' && { body }),
+  })
 }
 
 const textOf = (request: unknown) => (typeof request === 'string' ? request : JSON.stringify(request))
 
-function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where: string): void {
+async function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where: string): Promise<void> {
   const { status, json, text, headers } = answer
   const { requests, shipments, quotes } = gateway.sandbox
   expect(status, where).toBe(call.status ?? 200)
@@ -92,9 +96,8 @@ function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where
   if (call.sends) {
     const { lacks = [], ...wanted } = call.sends
     const request = requests.findLast(({ method }) => method === wanted.method) ?? expect.fail(where)
-    const none = Object.fromEntries(Object.keys(wanted.headers ?? {}).map((name) => [name, null]))
     const body = request.body.startsWith('{') ? parseJson(request.body) : request.body
-    const sent = { ...request, headers: { ...none, ...request.headers }, body }
+    const sent = { ...request, headers: { ...lackOf(wanted.headers), ...request.headers }, body }
     expect(sent, where).toMatchObject(pattern(wanted))
     for (const place of lacks) expect(sent.body, where).not.toHaveProperty(place)
   }
@@ -105,12 +108,18 @@ function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer, where
     ).toEqual(pattern(call.requests))
   if (call.shipments) expect([...shipments.values()], where).toMatchObject(pattern(call.shipments))
   if (call.quotes) expect([...quotes.values()], where).toMatchObject(pattern(call.quotes))
-  if (call.log)
-    expect(
-      gateway.lines().findLast(({ msg }) => msg === 'call'),
-      where,
-    ).toMatchObject(pattern(call.log))
+  if (call.log) {
+    const line = gateway.lines().findLast(({ msg }) => msg === 'call')
+    expect({ ...lackOf(call.log), ...line }, where).toMatchObject(pattern(call.log))
+  }
+  if (call.metrics) {
+    const lines = (await metricsOf(gateway)).split('\n')
+    expect(lines, where).toEqual(expect.arrayContaining(pattern(call.metrics)))
+  }
 }
+
+/** Returns null for each member. */
+const lackOf = (members: object = {}) => Object.fromEntries(Object.keys(members).map((name) => [name, null]))
 
 const READ = actions.flatMap(({ name, reply }) => (name === 'shipment.get' ? reply.flatMap(fieldsOf) : []))
 /** The members of version-1 answers. */

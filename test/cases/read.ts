@@ -138,8 +138,14 @@ const storyCall = z.strictObject({
   /** The shipments and quotes at the service. */
   shipments: z.array(members).optional(),
   quotes: z.array(members).optional(),
-  /** The line of the call in the log. */
+  /** The line of the call in the log; null for a member that it lacks. */
   log: members.optional(),
+  /** Lines of the metrics afterwards. */
+  metrics: z.array(z.string()).optional(),
+  /** The call is made this often. */
+  repeated: z.number().default(1),
+  /** The call is made at the admin listener. */
+  admin: z.literal(true).optional(),
 })
 
 /** Calls in a row. */
@@ -157,7 +163,10 @@ const storySchema = z
   })
   .transform(({ every, calls, ...story }) => ({
     ...story,
-    calls: calls.map((call) => storyCall.parse({ ...every, ...call })),
+    calls: calls.flatMap((one) => {
+      const call = storyCall.parse({ ...every, ...one })
+      return Array.from({ length: call.repeated }, () => call)
+    }),
   }))
 
 export type StoryCall = z.infer<typeof storyCall>

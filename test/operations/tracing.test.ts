@@ -8,8 +8,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
-import { book } from '../bookings/desk.ts'
-import { get, OWN, post, startGateway } from '../gateway.ts'
+import { OWN, startGateway } from '../gateway.ts'
 import { exporter, unloadSdk } from './sdk.ts'
 
 describe('with an SDK', () => {
@@ -84,42 +83,5 @@ describe('with an SDK', () => {
     const others = exporter.getFinishedSpans().filter((span) => !spans().includes(span))
     const addresses = others.map(({ attributes }) => String(attributes['url.full']))
     expect(addresses.filter((url) => url.startsWith(gateway.sandbox.url))).toEqual([])
-  })
-})
-
-describe('without an SDK', () => {
-  const parent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
-  const TRACE = { traceparent: parent, tracestate: 'a=1,b=2' }
-
-  test("the caller's trace headers are forwarded unchanged with every request of a call", async () => {
-    const gateway = await startGateway()
-    await post(gateway, '/getShippingQuote.php', quoteExample, TRACE)
-    await book(gateway, {}, TRACE)
-    await post(gateway, '/updateShipment.php', { ReferenceNumber: 'R-9', PickupCity: 'Dallas' }, TRACE)
-    await get(gateway, '/v2/shipments/none', TRACE)
-    const sent = gateway.sandbox.requests
-    expect(sent.length).toBeGreaterThanOrEqual(4)
-    for (const { headers } of sent) expect(headers).toMatchObject(TRACE)
-  })
-
-  test('headers that are not a trace, or too long, are not forwarded', async () => {
-    const gateway = await startGateway()
-    const state = (length: number) => 'x'.repeat(length)
-    /** A future version may have more after the flags. */
-    const later = (length: number) => `${parent}-${state(length)}`
-    const cases: readonly (readonly [sent: Record<string, string>, parent?: string, state?: string])[] = [
-      [{}],
-      [{ traceparent: parent }, parent],
-      [{ tracestate: 'a=1' }],
-      [{ traceparent: `${parent}, ${parent}` }],
-      [{ traceparent: later(0) }],
-      [{ traceparent: later(256) }, later(256)],
-      [{ traceparent: later(257) }],
-      [{ traceparent: parent, tracestate: state(2_048) }, parent, state(2_048)],
-      [{ traceparent: parent, tracestate: state(2_049) }, parent],
-    ]
-    for (const [headers] of cases) await post(gateway, '/getShippingQuote.php', quoteExample, headers)
-    const sent = gateway.sandbox.requests.map(({ headers }) => [headers['traceparent'], headers['tracestate']])
-    expect(sent).toEqual(cases.map(([, onward, itsState]) => [onward, itsState]))
   })
 })
