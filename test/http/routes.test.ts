@@ -1,7 +1,6 @@
 /** Promise: every path is served in every spelling (contract, section 1). */
 
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { basic, get, OTHER_LOOPBACK, post, startGateway, type TestGateway } from '../gateway.ts'
@@ -18,12 +17,10 @@ const LEGACY = {
   '/updateShipment.php': 'POST',
   '/deleteShipment.php': 'POST',
 } as const
-const PATHS = Object.keys(LEGACY)
 const gateway = await startGateway({ closeAt: afterAll })
 beforeEach(() => {
   gateway.sandbox.requests.length = 0
 })
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 const AUTH = `Authorization: ${basic()}\r\n`
 
@@ -60,28 +57,6 @@ describe('a legacy path', () => {
     expect(gateway.sandbox.requests).toEqual([])
   })
 
-  test('is under each of LEGACY_BASE_PATHS and nowhere else', async () => {
-    const gateway = await startGateway({ env: { LEGACY_BASE_PATHS: '/Api/v1/, /old' } })
-    const statusAt = async (base: string) => (await request(gateway, `${base}/getShipment.php`)).status
-    for (const base of ['/api/v1', '/API/V1', '/old']) expect(await statusAt(base), base).toBe(401)
-    for (const base of ['', '/quotes', '/api', '/old/old']) expect(await statusAt(base), base).toBe(404)
-    const { json } = await request(gateway, '/getShipment.php')
-    expect(json['Message']).toContain('/old/getShipment.php')
-    expect(json['Message']).not.toContain(' /getShipment.php')
-    expect((await post(gateway, '/dry-run/old/createShipment.php', bookingExample)).status).toBe(200)
-    expect((await post(gateway, '/dry-run/createShipment.php', bookingExample)).status).toBe(404)
-  })
-
-  test('that is unknown is 404 with a list of the known ones', async () => {
-    for (const path of ['/getShipments.php', '/quotes/index.php', '/nothing', '/quotes', '/v2', '/V2/quote', '/v2x']) {
-      const { status, json } = await post(gateway, path, {})
-      expect(status, path).toBe(404)
-      expect(json.TransportationBooked).toBe('No')
-      for (const known of PATHS) expect(json.Message).toContain(known)
-    }
-    expect(gateway.sandbox.requests).toEqual([])
-  })
-
   test('that does not decode is 400', async () => {
     for (const path of paths.legacy.unreadable) {
       const { status, json } = await request(gateway, path)
@@ -104,57 +79,6 @@ test('no route of the gateway is served by its own name', async () => {
     }
   }
   expect(gateway.sandbox.requests).toEqual([])
-})
-
-describe('the headers of a reply', () => {
-  test("a caller's own request id is kept, forwarded and logged, if it is harmless", async () => {
-    const ask = (id: string) => post(gateway, '/getShippingQuote.php', quoteExample, { 'x-request-id': id })
-    expect((await ask('order-17.A_b')).headers.get('x-request-id')).toBe('order-17.A_b')
-    expect(gateway.sandbox.requests[0]?.headers['x-request-id']).toBe('order-17.A_b')
-    expect(gateway.lines()).toContainEqual(expect.objectContaining({ msg: 'call', id: 'order-17.A_b' }))
-    for (const id of ['a b', '<script>', 'x'.repeat(65), 'é']) {
-      expect((await ask(id)).headers.get('x-request-id')).toMatch(UUID)
-    }
-  })
-
-  test('every error links to its explanation in the reference, by a path', async () => {
-    const off = await startGateway({ env: { WORKBENCH: 'off' } })
-    const { text: reference } = await get(gateway, '/reference', { accept: 'text/html' })
-    for (const [anchor, path] of [
-      ['body-unreadable-form', '/createShipment.php'],
-      ['method-wrong', '/getShipment.php'],
-      ['path-unknown-action', '/dry-run/reply/nothing'],
-    ] as const) {
-      expect((await post(gateway, path, 'nonsense')).headers.get('link')).toBe(`</reference#${anchor}>; rel="help"`)
-      expect(reference).toContain(`id="${anchor}"`)
-      expect((await post(off, path, 'nonsense')).headers.get('link')).toBeNull()
-    }
-  })
-
-  test('Deprecation is on every reply of a legacy path, Sunset and Link where they are set', async () => {
-    const guide = 'https://example.com/migrate?from=1'
-    const told = await startGateway({ env: { SUNSET: '2027-06-30', MIGRATION_GUIDE_URL: guide } })
-    for (const to of [gateway, told]) {
-      const replies = [
-        await post(to, '/getShippingQuote.php', quoteExample),
-        await post(to, '/createShipment.php', 'nonsense'),
-        await post(to, '/createShipment.php', { PickupZip: 'x' }),
-        await post(to, '/updateShipment.php', {}, { authorization: '' }),
-        await post(to, '/getShippingQuote.php', { pickup: '10314', delivery: '33166' }),
-        await get(to, '/deleteShipment.php'),
-        await get(to, '/getShipment.php?ReferenceNumber=NOBODY'),
-      ]
-      expect(replies.map(({ status }) => status)).toEqual([200, 400, 422, 401, 200, 405, 404])
-      for (const { headers } of replies) {
-        expect(headers.get('deprecation')).toBe('@1767225600')
-        expect(headers.get('sunset')).toBe(to === told ? 'Wed, 30 Jun 2027 00:00:00 GMT' : null)
-        const links = ['deprecation', 'sunset'].map((rel) => `<${guide}>; rel="${rel}"; type="text/html"`).join(', ')
-        const link = headers.get('link')?.replace(/(?:, )?<\/reference#[\w-]+>; rel="help"$/, '')
-        expect(link || null).toBe(to === told ? links : null)
-      }
-    }
-    for (const path of ['/healthz', '/nothing']) expect((await get(told, path)).headers.get('deprecation')).toBeNull()
-  })
 })
 
 describe("the gateway's own pages", () => {
