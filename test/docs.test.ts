@@ -26,7 +26,7 @@ test.each<Proof>([
   'calls/checks > a right program is called right',
   'calls/check > a wrong program is called right',
   // A part of several titles.
-  'calls/check > in client mode',
+  'calls/check > mode, ',
   'calls/check > %s is right > a teapot',
   'cases/quote.get/open-auto-is-closed',
   'assumption > quote-by-letter',

@@ -18,7 +18,6 @@ const ID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
 const { requests, mistakes, right } = JSON.parse(readFileSync(join(import.meta.dirname, 'checked.json'), 'utf8'))
 const BOOKING = requests.booking.body
 const { pickup } = BOOKING
-const [vehicle] = BOOKING.vehicles
 
 interface ClientRequest {
   readonly method?: string
@@ -28,7 +27,7 @@ interface ClientRequest {
   readonly authorization?: string
 }
 
-/** Sends a request as new code does, and returns the answer with the verdict. */
+/** Sends a request as new code does, and returns its status and the verdict. */
 async function check(
   { url }: Pick<TestGateway, 'url'>,
   { method = 'POST', path = '/v2/shipments', body, type = 'application/json', authorization = basic() }: ClientRequest,
@@ -39,12 +38,12 @@ async function check(
     body: body === undefined || body === '' ? null : typeof body === 'string' ? body : JSON.stringify(body),
   })
   const { json: verdict } = await get({ url }, '/check/last', { authorization })
-  return { status: reply.status, header: reply.headers.get('transload-check'), example: reply.json, verdict }
+  return { status: reply.status, header: reply.headers.get('transload-check'), verdict }
 }
 
 /** Explains the calls that the new code will replace. */
-async function explained(options: Parameters<typeof startGateway>[0] = {}): Promise<TestGateway> {
-  const gateway = await startGateway(options)
+async function explained(): Promise<TestGateway> {
+  const gateway = await startGateway()
   await post(gateway, '/dry-run/getShippingQuote.php', { ...quoteExample })
   await post(gateway, '/dry-run/createShipment.php', bookingExample)
   const change = { ReferenceNumber: bookingExample.ReferenceNumber, DeliveryName: 'Sam Example' }
@@ -116,61 +115,10 @@ test('a right program is called right', async () => {
   expect(gateway.sandbox.requests).toEqual([])
 })
 
-test('a booking must not have what only the service sets', async () => {
+test('the declared example of a shipment is right when it is sent back', async () => {
   const gateway = await explained()
-  for (const name of ['id', 'number', 'status', 'price', 'distance', 'distance_meters', 'documents']) {
-    const { header, verdict } = await check(gateway, booking({ [name]: 1 }))
-    expect([header, ...verdict.differences, ...verdict.unknown]).toMatchObject(['differs', { path: name }])
-  }
-  for (const name of ['id', 'weight', 'height', 'width', 'length', 'photos']) {
-    const { verdict } = await check(gateway, booking({ vehicles: [{ ...vehicle, [name]: 1 }] }))
-    expect([...verdict.differences, ...verdict.unknown]).toMatchObject([{ path: `vehicles[0].${name}` }])
-  }
-  const { verdict } = await check(gateway, changing({ status: 'new' }))
-  expect(verdict.unknown).toMatchObject([{ path: 'status' }])
-})
-
-test('the answer is an example of what the service says, with ids', async () => {
-  const gateway = await explained()
-  const { example, verdict } = await check(gateway, booking({}))
-  expect((await get(gateway, '/check/last/')).json).toEqual(verdict)
-  // No program can take it for a real shipment.
-  expect(example).toMatchObject({
-    id: '00000000-0000-4000-8000-000000000000',
-    number: 'EXAMPLE',
-    external_id: BOOKING.external_id,
-    vehicles: [{ id: expect.any(String) }],
-  })
-  expect(verdict).toMatchObject({ action: 'shipment.create', comparedWith: 'the last dry run of this request' })
-  const other = '0d4f1b1c-3f0e-4c58-8a53-5a3f4de0b801'
-  const read = await check(gateway, { method: 'GET', path: `/v2/shipments/${other}`, type: '' })
-  expect(read.example).toMatchObject({ id: other, number: 'EXAMPLE', external_id: 'EXAMPLE' })
-  expect((await check(gateway, { method: 'PUT', path: `/v2/quote/${other}`, body: {} })).example.shipment_id).toBe(
-    other,
-  )
-  // The examples of the declarations are correct themselves.
-  for (const { example: declared } of actions.filter(({ name }) => name === 'shipment.get'))
-    expect((await check(gateway, changing(kept(declared.reply)))).header).toBe('ready')
-})
-
-test('a verdict says what cannot be checked here', async () => {
-  const gateway = await explained()
-  expect((await check(gateway, booking({}))).verdict.notChecked).toEqual([])
-  const unknownId = `whether ${ID} is the id of what the dry run named`
-  const read = await check(gateway, { method: 'GET', path: `/v2/shipments/${ID}`, type: '' })
-  expect(read.verdict).toMatchObject({ check: 'ready', notChecked: [`whether the service knows the id ${ID}`] })
-  const { external_id, ...whole } = requests.change.body
-  const { zipcode, ...delivery } = whole.delivery
-  const [{ vin, ...known }] = whole.vehicles
-  const sent = { ...whole, delivery, vehicles: [known] }
-  expect((await check(gateway, changing(sent))).verdict.notChecked).toEqual([
-    unknownId,
-    'what else the shipment has, which this request would delete; a shipment may also have delivery.zipcode, vehicles[0].vin, external_id',
-  ])
-  expect((await check(gateway, changing(requests.change.body))).verdict.notChecked).toEqual([
-    unknownId,
-    'what else the shipment has, which this request would delete',
-  ])
+  const { example } = actions.find(({ name }) => name === 'shipment.get') ?? expect.fail('no action')
+  expect((await check(gateway, changing(kept(example.reply)))).header).toBe('ready')
 })
 
 test('a service id that is not a UUID is right if the cross-reference knows it', async () => {
@@ -199,18 +147,6 @@ function kept(shipment: unknown): object {
 describe('a caller sees only its own dry runs', () => {
   const wrong = booking({ pickup: { ...pickup, notes: 'other' } })
 
-  test.each([
-    ['another secret', basic('demo', 'guessed')],
-    ['another client', basic('other', 'demo-secret')],
-  ])('in client mode, not with %s', async (_, authorization) => {
-    const gateway = await explained()
-    expect((await check(gateway, wrong)).header).toBe('differs')
-    const { header, verdict } = await check(gateway, { ...wrong, authorization })
-    expect(header).toBe('ready')
-    expect(verdict.comparedWith).toBe('the declared shapes alone')
-    expect(gateway.sandbox.requests).toEqual([])
-  })
-
   test('in client mode, strangers push out nothing of a caller whose credential is proven', {
     timeout: 120_000,
   }, async () => {
@@ -222,15 +158,6 @@ describe('a caller sees only its own dry runs', () => {
     expect((await check(gateway, wrong)).verdict.comparedWith).toBe('the last dry run of this request')
   })
 
-  test('in client mode, a credential is required, and nothing was checked before', async () => {
-    const { url } = await startGateway()
-    const none = await fetch(`${url}/check/v2/shipments`, { method: 'POST', body: '{}' })
-    expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringContaining('Basic')])
-    const last = await get({ url }, '/check/last')
-    expect([last.status, last.headers.get('content-type')]).toEqual([404, expect.stringContaining('problem+json')])
-    expect(last.json).toMatchObject({ title: 'Nothing was checked' })
-  })
-
   test('in tenants mode, not with the credential of another tenant, nor with a wrong one', async () => {
     const edge = await openEdge(named(['one', 'two']))
     await post(edge, '/dry-run/createShipment.php', bookingExample, as('one'))
@@ -238,12 +165,6 @@ describe('a caller sees only its own dry runs', () => {
     expect((await check(edge, { ...wrong, ...as('one') })).header).toBe('differs')
     expect((await check(edge, { ...wrong, ...as('two') })).header).toBe('ready')
     expect((await check(edge, { ...wrong, authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
-  })
-
-  test('in fixed mode, pages of other sites are refused', async () => {
-    const gateway = await explained({ env: OWN })
-    expect((await check(gateway, wrong)).header).toBe('differs')
-    expect((await get(gateway, '/check/last', { origin: 'https://evil.example' })).status).toBe(403)
   })
 })
 
@@ -260,11 +181,5 @@ describe('a check explains with limits', () => {
     expect(JSON.stringify(verdict).length).toBeLessThan(64 * 1024)
     const { differences, unknown, missing } = verdict
     expect(differences.length + unknown.length + missing.length).toBeLessThanOrEqual(100)
-  })
-
-  test('too large a body is refused', async () => {
-    const gateway = await startGateway()
-    const { status } = await post(gateway, '/check/v2/shipments', `{"a":"${'x'.repeat(300_000)}"}`)
-    expect(status).toBe(413)
   })
 })
