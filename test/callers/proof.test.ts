@@ -3,23 +3,11 @@
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { NO_SHIPMENT } from '../../src/outside/service/account.ts'
-import { basic, CLIENT, get, post, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, CLIENT, get, startGateway, type TestGateway } from '../gateway.ts'
 import { openService } from '../http/service.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import noProof from './no-proof.json' with { type: 'json' }
-import {
-  atOnce,
-  book,
-  CALLS,
-  clocks,
-  exchanges,
-  KINDS,
-  linksOf,
-  quote,
-  read,
-  seen,
-  statuses,
-} from './tenants-gateway.ts'
+import { atOnce, book, CALLS, exchanges, KINDS, linksOf, quote, read, seen, statuses } from './tenants-gateway.ts'
 
 const OWNER = { authorization: basic() }
 const STRANGER = { authorization: basic('demo', 'a guess') }
@@ -32,28 +20,6 @@ const openUnproven = () => startGateway({ proven: false })
 const NAMING = KINDS.filter((kind) => kind !== 'quote')
 
 describe('a new credential', () => {
-  const TWO_BOOKINGS = ['POST /v2/shipments', 'POST /v2/shipments']
-
-  test('is checked before it books, and not again', async () => {
-    const gateway = await openUnproven()
-    expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
-    expect((await book(gateway, 'R-2', OWNER)).status).toBe(200)
-    expect(paths(gateway)).toEqual([`GET ${PROOF}`, `GET ${PROOF.replace('shipments', 'shipment')}`, ...TWO_BOOKINGS])
-  })
-
-  test('is proven by a quote', async () => {
-    const gateway = await openUnproven()
-    expect((await quote(gateway, OWNER)).status).toBe(200)
-    expect((await book(gateway, 'R-1', OWNER)).status).toBe(200)
-    expect(paths(gateway)).toEqual(['POST /v2/quote', 'POST /v2/shipments'])
-  })
-
-  test.each([200, 404, 410])('is accepted by an answer %i to that read', async (status) => {
-    const gateway = await openUnproven()
-    gateway.sandbox.fail({ kind: 'status', status, on: { path: PROOF } })
-    expect(await book(gateway, 'R-1', OWNER)).toMatchObject({ status: 200 })
-  })
-
   test('is accepted by a page with 404, if the service has shown no other 404', async () => {
     const gateway = await openUnproven()
     gateway.sandbox.fail({ kind: 'status', status: 404, body: '<p>', times: 'always', on: { method: 'GET' } })
@@ -72,26 +38,6 @@ describe('a new credential', () => {
     expect(gateway.sandbox.requests.filter(({ path }) => path === PROOF).length).toBeLessThanOrEqual(1)
   })
 
-  test('that is accepted is checked again after a while, and when the service refuses it', async () => {
-    const { pass } = clocks()
-    const gateway = await startGateway({ proven: false, sandbox: { shipmentPath: 'plural' } })
-    const asked = async (reference: string) => {
-      const before = gateway.sandbox.requests.length
-      await book(gateway, reference, OWNER)
-      return gateway.sandbox.requests.slice(before).some(({ path }) => path === PROOF)
-    }
-    expect(await asked('R-1')).toBe(true)
-    pass(14 * 60_000)
-    expect(await asked('R-2')).toBe(false)
-    pass(14 * 60_000)
-    expect(await asked('R-3')).toBe(false)
-    pass(15 * 60_000)
-    expect(await asked('R-4')).toBe(true)
-    gateway.sandbox.fail({ kind: 'status', status: 401, on: { path: '/v2/quote' } })
-    expect((await quote(gateway, OWNER)).status).toBe(401)
-    expect(await asked('R-5')).toBe(true)
-  })
-
   test('is waited for until the deadline of each call: a later one gets the verdict that comes too late for the first', async () => {
     const gateway = await startGateway({ proven: false, env: { UPSTREAM_TIMEOUT_MS: '2000' } })
     gateway.sandbox.fail({ kind: 'delay', ms: 2_600, on: { path: PROOF } })
@@ -101,12 +47,6 @@ describe('a new credential', () => {
     expect(await first).toMatchObject({ status: 503, json: { TransportationBooked: 'No' } })
     expect((await second).json.TransportationBooked).toBe('Yes')
     expect(paths(gateway).filter((path) => path.endsWith(NO_SHIPMENT)).length).toBeLessThanOrEqual(2)
-  })
-
-  test('in another spelling is checked separately', async () => {
-    const gateway = await startGateway()
-    await book(gateway, 'R-1', { authorization: basic().replace('Basic', 'BASIC') })
-    expect(paths(gateway)).toContain(`GET ${PROOF}`)
   })
 })
 
@@ -134,14 +74,6 @@ describe('a refused credential', () => {
     // The owner is served as before.
     expect((await read(gateway, 'BOOKED', OWNER)).json.TransportationBooked).toBe('Yes')
     expect((await book(gateway, 'NEW', OWNER)).json.TransportationBooked).toBe('Yes')
-  })
-
-  test('that is forbidden gets 403, and books nothing', async () => {
-    const gateway = await openUnproven()
-    gateway.sandbox.fail({ kind: 'status', status: 403, on: { path: PROOF }, body: { message: 'not yours' } })
-    const json = { Message: expect.stringMatching(/not yours/), TransportationBooked: 'No' }
-    expect(await book(gateway, 'R-1', OWNER)).toMatchObject({ status: 403, json })
-    expect(await gateway.store.listClaims({})).toEqual([])
   })
 })
 
@@ -208,16 +140,5 @@ describe('a passed-through call', () => {
     const gateway = await startGateway({ serviceUrl: service.url })
     expect((await get(gateway, '/v2/quote/public', STRANGER)).status).toBe(200)
     expect((await quote(gateway, STRANGER)).status).toBe(401)
-  })
-
-  test('of a new credential sends no stream before the credential is accepted', async () => {
-    const gateway = await openUnproven()
-    const big = 'x'.repeat(200_000)
-    const refused = await post(gateway, '/v2/documents', big, STRANGER)
-    const detail = expect.stringMatching(/^The service rejected this credential\./)
-    expect(refused).toMatchObject({ status: 401, json: { detail } })
-    expect(new Set(paths(gateway))).toEqual(new Set([`GET ${PROOF}`]))
-    expect((await post(gateway, '/v2/documents', big, OWNER)).status).toBe(404)
-    expect(paths(gateway).at(-1)).toBe('POST /v2/documents')
   })
 })
