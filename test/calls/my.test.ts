@@ -7,7 +7,7 @@ import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ScannedName, Store } from '../../src/outside/store/store.ts'
 import { as, named, openEdge } from '../callers/tenants-gateway.ts'
-import { basic, get, OWN, startGateway, type TestGatewayOptions } from '../gateway.ts'
+import { basic, get, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 
 const HTML = { accept: 'text/html' }
@@ -87,15 +87,6 @@ describe('/my', () => {
     expect(kit.text).toContain('Moving <bdi>acme</bdi>')
   })
 
-  test.each([
-    'application/json, text/html',
-    'application/json;q=1, text/html;q=0',
-    'text/html;q=0.5, application/json',
-  ])('is JSON for a program that prefers it: %s', async (accept) => {
-    const { headers } = await get(await startGateway({ env: OWN }), '/my', { accept })
-    expect(headers.get('content-type')).toMatch(/^application\/json/)
-  })
-
   test('says where to find both prices of a booking without a log', async () => {
     const store = createMemoryStore()
     const day = Math.floor(store.now() / DAY_MS)
@@ -141,52 +132,17 @@ describe('/my', () => {
   )
 })
 
-describe('the caller is known', () => {
-  const paths = ['/my', '/my?kit', '/my/numbers.csv']
-
-  test.each(paths)('%s asks for a credential that the service accepts', async (path) => {
-    const gateway = await open()
-    const none = await fetch(gateway.url + path)
-    expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, expect.stringMatching(/^Basic /)])
-    const wrong = await get(gateway, path, { authorization: basic('acme', 'wrong') })
-    expect([wrong.status, wrong.headers.get('content-type')]).toEqual([401, expect.stringContaining('problem+json')])
-    expect(wrong.text).not.toContain('quote.get')
-    expect(gateway.sandbox.requests).toHaveLength(1)
-  })
-
-  test.each(paths)('%s is 503 where the service does not tell', async (path) => {
-    const gateway = await open({ proven: false })
-    gateway.sandbox.fail({ kind: 'status', status: 500, times: 'always' })
-    const { status, text } = await get(gateway, path, ACME)
-    expect(status).toBe(503)
-    expect(text).not.toContain('quote.get')
-    const alone = await open({ proven: false, serviceUrl: 'http://127.0.0.1:1' })
-    expect((await get(alone, path, ACME)).status).toBe(503)
-  })
-
-  test('in fixed mode, nobody is asked, and web pages of other sites are refused', async () => {
-    const gateway = await startGateway({ env: OWN })
-    for (const path of paths) {
-      expect((await fetch(gateway.url + path)).status).toBe(200)
-      expect((await fetch(gateway.url + path, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
-      expect((await fetch(gateway.url + path, { headers: { 'sec-fetch-site': 'cross-site' } })).status).toBe(403)
-      expect((await fetch(gateway.url + path, { method: 'POST' })).status).toBe(405)
-    }
-  })
-
-  test('tenants have their own credential or network, and their own limits and dates', async () => {
-    const own = { networks: ['127.0.0.0/8'], retired_from: '2091-01-01', limits: { per_second: 2 } }
-    const edge = await openEdge((place) => [...named(['one'], own)(place), ...named(['two'])(place)])
-    expect((await get(edge, '/my', as('two'))).json).toMatchObject({ tenant: 'two' })
-    expect((await get(edge, '/my', { authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
-    const reply = await fetch(`${edge.url}/my`)
-    expect(await reply.json()).toMatchObject({ tenant: 'one', retiredFrom: '2091-01-01T00:00:00.000Z' })
-    expect((await fetch(`${edge.url}/my`, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
-    const statuses = await Promise.all(Array.from({ length: 6 }, async () => (await fetch(`${edge.url}/my`)).status))
-    expect(statuses).toContain(429)
-  })
+test('tenants have their own credential or network, and their own limits and dates', async () => {
+  const own = { networks: ['127.0.0.0/8'], retired_from: '2091-01-01', limits: { per_second: 2 } }
+  const edge = await openEdge((place) => [...named(['one'], own)(place), ...named(['two'])(place)])
+  expect((await get(edge, '/my', as('two'))).json).toMatchObject({ tenant: 'two' })
+  expect((await get(edge, '/my', { authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
+  const reply = await fetch(`${edge.url}/my`)
+  expect(await reply.json()).toMatchObject({ tenant: 'one', retiredFrom: '2091-01-01T00:00:00.000Z' })
+  expect((await fetch(`${edge.url}/my`, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
+  const statuses = await Promise.all(Array.from({ length: 6 }, async () => (await fetch(`${edge.url}/my`)).status))
+  expect(statuses).toContain(429)
 })
-
 describe('/my/numbers.csv', () => {
   const NAMES = ['=1+1', '+1', '-1', '@x', "'quoted", '\tx', 'a,b "c"', 'é;=1', 'plain']
 

@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest'
 import { atOnce, clocks, statuses } from '../callers/tenants-gateway.ts'
-import { startGateway, type TestGateway } from '../gateway.ts'
+import { startGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
-import { answering, approve, book, cancel, quote, read, update } from './calls.ts'
+import { answering, book, cancel, quote } from './calls.ts'
 
 const answers = (status: number, later?: string): Fault => ({
   kind: 'status',
@@ -12,38 +12,6 @@ const answers = (status: number, later?: string): Fault => ({
   ...(later !== undefined && { headers: { 'retry-after': later } }),
 })
 const BUSY: Fault = { ...answers(503), times: 'always' }
-
-test.each([
-  ['a quote', quote, 'POST', 3],
-  ['reading', read, 'GET', 3],
-  ['canceling', cancel, 'DELETE', 3],
-  ['updating', update, 'PUT', 1],
-  ['approving', approve, 'POST', 1],
-  ['booking', (gateway: TestGateway) => book(gateway, 'NEW'), 'POST', 1],
-] as const)('%s', async (_, make, method, times) => {
-  const gateway = await startGateway()
-  await quote(gateway)
-  await book(gateway)
-  // An approval of a quote that is already booked would not be sent.
-  if (make === approve) await cancel(gateway)
-  const before = gateway.sandbox.requests.length
-  gateway.sandbox.fail({ ...BUSY, on: { method } })
-  expect((await make(gateway)).status).toBe(503)
-  expect(gateway.sandbox.requests.slice(before).filter((request) => request.method === method)).toHaveLength(times)
-})
-
-test.each<[Fault, number]>([
-  ...[502, 503, 504].map((status): [Fault, number] => [answers(status), 3]),
-  ...[500, 501, 505, 429].map((status): [Fault, number] => [answers(status), 1]),
-  [{ kind: 'reset-before' }, 3],
-  [{ kind: 'reset-mid-body' }, 3],
-  [{ kind: 'huge', megabytes: 9 }, 1],
-])('a quote that meets %j is sent %i times', async (fault, times) => {
-  const gateway = await startGateway()
-  gateway.sandbox.fail({ ...fault, times: 'always' })
-  await quote(gateway)
-  expect(gateway.sandbox.requests).toHaveLength(times)
-})
 
 test('the service has a pause that grows, or the one that it asks for', async () => {
   const gateway = await startGateway()
@@ -57,29 +25,6 @@ test('the service has a pause that grows, or the one that it asks for', async ()
     expect((await quote(gateway)).status).toBe(200)
     const at = requests.map((request) => request.at.getTime())
     for (const [i, pauseMs] of least.entries()) expect((at[i + 1] ?? 0) - (at[i] ?? 0)).toBeGreaterThanOrEqual(pauseMs)
-  }
-})
-
-test('a call without enough time is not retried', async () => {
-  const gateway = await startGateway({ env: { UPSTREAM_TIMEOUT_MS: '600' } })
-  gateway.sandbox.fail(answers(503), { kind: 'timeout' })
-  expect((await quote(gateway)).status).toBe(504)
-  expect(gateway.sandbox.requests).toHaveLength(2)
-  gateway.sandbox.fail(answers(503, '60'))
-  const answer = await quote(gateway)
-  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '60'])
-  expect(gateway.sandbox.requests).toHaveLength(3)
-})
-
-test('if the service asks to wait, the caller is told how long, if that is a time', async () => {
-  const gateway = await startGateway()
-  const date = 'Fri, 31 Dec 1999 23:59:59 GMT'
-  const times = ['30', date, 'Friday, 31-Dec-99 23:59:59 GMT', 'Fri Dec 31 23:59:59 1999']
-  const others = ['9999999999', '-3', '60s', '5, 7', 'Fri, when we are back, noon', date.replace('23:', '99:')]
-  for (const said of [...times, ...others, `${date} ${'x'.repeat(40)}`]) {
-    gateway.sandbox.fail(answers(429, said))
-    const { headers } = await quote(gateway)
-    expect([said, headers.get('retry-after')]).toEqual([said, times.includes(said) ? said : null])
   }
 })
 
