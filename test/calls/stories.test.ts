@@ -4,17 +4,18 @@ import { expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
-import { clocks } from '../callers/tenants-gateway.ts'
+import { as, clocks, openEdge, tenant } from '../callers/tenants-gateway.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
 import { answerTo, metricsOf, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
-  const { mode, settings, service_is: sandbox, calls } = readStory(text)
-  const env = { ...(mode !== 'client' && OWN), ...settings }
+  const { mode, tenants, settings, service_is: sandbox, calls } = readStory(text)
+  const env = { ...(mode !== 'client' && !tenants && OWN), ...settings }
   const { pass, clock } = clocks()
   const begin = calls.find(({ at }) => at !== undefined)?.at
   let now = begin === undefined ? 0 : Date.parse(begin)
-  const gateway = await startGateway({ env, sandbox: { ...sandbox, clock }, ...(begin && { now: () => now }) })
+  const options = { env, sandbox: { ...sandbox, clock }, ...(begin && { now: () => now }) }
+  const gateway = await (tenants ? openEdge(declared(tenants), options) : startGateway(options))
   let shown: object = {}
   for (const [i, call] of calls.entries()) {
     const time = call.at === undefined ? now : Date.parse(call.at)
@@ -30,6 +31,9 @@ test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name
     await check(gateway, filled(gateway, named), answer, `call ${i + 1}: ${answer.text.slice(0, 500)}`)
   }
 })
+
+const declared = (tenants: Readonly<Record<string, object>>) => (place: string) =>
+  Object.entries(tenants).map(([name, more]) => tenant(place, name, more))
 
 /** Fills in the service's ids of shipments and quotes. */
 function filled(gateway: TestGateway, call: StoryCall): StoryCall {
@@ -68,7 +72,7 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   const isQuery = method === 'GET' && request !== ''
   const body = call.request_hex === undefined ? textOf(request) : Buffer.from(call.request_hex, 'hex')
   // Headers are texts.
-  const headers = call.headers as Record<string, string>
+  const headers = { ...(call.as !== undefined && as(call.as)), ...call.headers } as Record<string, string>
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
   return answerTo((call.admin ? gateway.adminUrl : gateway.url) + target, {
     method,

@@ -146,6 +146,8 @@ const storyCall = z.strictObject({
   repeated: z.number().default(1),
   /** The call is made at the admin listener. */
   admin: z.literal(true).optional(),
+  /** The tenant whose credential the caller sends. */
+  as: z.string().optional(),
 })
 
 /** Calls in a row. */
@@ -155,6 +157,8 @@ const storySchema = z
     settings,
     /** With `client`, callers send the service's credential. @default the gateway has its own */
     mode: z.literal('client').optional(),
+    /** The tenants that the gateway knows, each with more than a credential. */
+    tenants: z.record(z.string(), members).optional(),
     /** How the service differs from the demo's. */
     service_is: z.custom<SandboxOptions>().optional(),
     /** Members of every call. */
