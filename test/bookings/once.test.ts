@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
-import { basic, CLIENT, post, startGateway } from '../gateway.ts'
+import { basic, CLIENT, startGateway } from '../gateway.ts'
 import { dial } from '../http/wire.ts'
 import { begin, book, claimOf, creations, expectBooked, ON_CREATION, OTHER_VIN, REFERENCE, shipments } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
@@ -48,28 +48,6 @@ describe('a booking in progress', () => {
     await gateway.gateway.close()
     expect((await claimOf(gateway)).state).toBe('booked')
   })
-})
-
-test('a booking is the same if its fields are, whatever their bytes', async () => {
-  const pairs = Object.entries(bookingExample)
-  const upper = pairs.map(([name, value]) => [name.replace(/\.$/, '').toUpperCase(), value])
-  const bodies = {
-    'a form': new URLSearchParams(bookingExample).toString(),
-    'another order': Object.fromEntries(pairs.toReversed()),
-    'another spelling': Object.fromEntries(upper),
-    'blanks around values': Object.fromEntries(pairs.map(([name, value]) => [name, ` ${value} `])),
-    'numbers for strings': { ...bookingExample, Year: 2023, DeliveryZip: 33_166 },
-    'fields that nobody knows': { ...bookingExample, Foo: 'bar', CSR: null },
-    'another word for the action': { ...bookingExample, ActionName: 'create shipment' },
-    'a byte order mark': `\ufeff${JSON.stringify(bookingExample, null, 3)}`,
-  }
-  const gateway = await startGateway()
-  const id = expectBooked(await book(gateway))
-  for (const [what, body] of Object.entries(bodies)) {
-    const { headers } = await post(gateway, '/ConfirmBooking/', body)
-    expect([headers.get('transload-shipment-id'), headers.get('idempotent-replayed')], what).toEqual([id, 'true'])
-  }
-  expect(creations(gateway)).toBe(1)
 })
 
 /*

@@ -89,19 +89,3 @@ test('in client mode, the client id tells callers apart: by its case, and by eve
   // Two secrets of one id are one client.
   expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
 })
-
-test('a reference, an idempotency key and an unknown outcome belong to one tenant', async () => {
-  const edge = await openEdge(named(NAMES))
-  for (const what of ['book', 'book by a key'] as const) {
-    for (const name of NAMES) {
-      const { status, headers } = await CALLS[what](edge, 'K-1', as(name))
-      expect([name, status, headers.get('idempotent-replayed')]).toEqual([name, 200, null])
-    }
-  }
-  edge.sandbox.fail({ kind: 'reset-after', on: { path: '/v2/shipments' } })
-  const words = []
-  for (const name of ['acme', 'beta', 'acme']) {
-    words.push((await book(edge, 'R-1', as(name))).json.TransportationBooked)
-  }
-  expect(words).toEqual(['Unknown', 'Yes', 'Unknown'])
-})

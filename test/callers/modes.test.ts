@@ -4,21 +4,17 @@ import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
 import { callFrom } from '../strangers/call.ts'
-import forwardedFor from './forwarded-for.json' with { type: 'json' }
 import noCredential from './no-credential.json' with { type: 'json' }
 import {
   as,
   atOnce,
   atService,
-  book,
-  booking,
   CALLS,
   clocks,
   KINDS,
   named,
   openEdge,
   quote,
-  read,
   statuses,
   tenant,
 } from './tenants-gateway.ts'
@@ -143,36 +139,6 @@ describe('in tenants mode', () => {
     await expectRefused(edge, useless)
   })
 
-  test('a caller without a credential is recognized by the narrowest network of the nearest untrusted proxy', async () => {
-    const networks = {
-      wide: ['10.0.0.0/8', '10.9.9.0/24', '2001:db8::/32'],
-      narrow: ['10.9.0.0/16'],
-      proxy: ['192.0.2.0/24'],
-    }
-    const edge = await openEdge(
-      (place) => Object.entries(networks).map(([name, own]) => tenant(place, name, { credentials: [], networks: own })),
-      { env: { TRUST_PROXY: '127.0.0.0/8,192.0.2.0/24' } },
-    )
-    for (const [forwarded, name] of Object.entries(forwardedFor)) {
-      edge.sandbox.requests.length = 0
-      const status = await bare(edge.url, { 'x-forwarded-for': forwarded })
-      expect([forwarded, status, ...sentOn(edge)]).toEqual([forwarded, ...(name ? [200, atService(name)] : [401])])
-    }
-  })
-
-  test('a network vouches for no wrong credential, no header where no proxy is trusted, and no token', async () => {
-    const networks = ['127.0.0.0/8']
-    const edge = await openEdge((place) => [
-      tenant(place, 'acme', { networks }),
-      tenant(place, 'behind', { networks: ['10.0.0.0/8'] }),
-    ])
-    expect(await bare(edge.url, { 'x-forwarded-for': '10.1.2.3' })).toBe(200)
-    expect((await quote(edge, { authorization: basic('acme-legacy', 'wrong') })).status).toBe(401)
-    expect((await get(edge, '/v2/shipments/x', TOKEN)).status).toBe(404)
-    expect((await quote(edge, TOKEN)).status).toBe(200)
-    expect(sentOn(edge)).toEqual(Array(3).fill(atService('acme')))
-  })
-
   test('a tenant may have another address of the service, for legacy and for version-2 calls, and tokens or not', async () => {
     const stage = await startGateway({ sandbox: { credentials: { 'beta-v2': 'beta-v2-secret' } } })
     const beta = { v2: { base_url: `${stage.sandbox.url}/v2`, token: 'basic' } }
@@ -186,43 +152,6 @@ describe('in tenants mode', () => {
     expect(sentOn(stage)).toEqual([atService('beta'), atService('beta')])
     const dry = await post(edge, '/dry-run/getShippingQuote.php', TRIP, as('beta'))
     expect(dry.json.request.url).toBe(`${stage.sandbox.url}/v2/quote`)
-  })
-
-  test("a tenant's defaults, numbers, action names and error status are its own", async () => {
-    const edge = await openEdge((place) => [
-      tenant(place, 'acme', {
-        defaults: { transport_type: 'enclosed', vehicle_type: 'suv' },
-        error_status: 'ok',
-        shipment_number: 'service',
-        actions: { 'Refresh Rate': 'quote.update' },
-      }),
-      tenant(place, 'beta'),
-    ])
-    const asked = { ...TRIP, ShipmentNumber: 'OWN-1' }
-    const refresh = { ActionName: 'refresh_rate', ShipmentNumber: 'OWN-1', EquipmentType: 'OPEN AUTO' }
-    for (const [name, shown, number, refreshed, errors] of [
-      ['acme', { transport_type: 'enclosed', vehicle_type: 'suv' }, /^[0-9a-f]{8}-/, 200, [200, 200, 200]],
-      ['beta', { transport_type: 'open', vehicle_type: 'car' }, /^OWN-1$/, 422, [404, 400, 405]],
-    ] as const) {
-      edge.sandbox.requests.length = 0
-      const quoted = await post(edge, '/getShippingQuote.php', asked, as(name))
-      expect(JSON.parse(edge.sandbox.requests[0]?.body ?? '')).toMatchObject(shown)
-      expect(quoted.json.ShipmentNumber).toMatch(number)
-      const dry = await post(edge, '/dry-run/createShipment.php', booking('R-2'), as(name))
-      expect(dry.json.request.body.transport_type).toBe(shown.transport_type)
-      expect((await post(edge, '/getShippingQuote.php', refresh, as(name))).status).toBe(refreshed)
-      const failed = [
-        await read(edge, 'UNKNOWN', as(name)),
-        await post(edge, '/createShipment.php', '<no/>', as(name)),
-        await get(edge, '/createShipment.php', as(name)),
-      ]
-      expect(failed.map(({ status }) => status)).toEqual(errors)
-    }
-    // An unknown caller gets the operator's.
-    expect((await get(edge, '/createShipment.php', NOBODY)).status).toBe(405)
-    expect((await read(edge, 'UNKNOWN', NOBODY)).status).toBe(401)
-    const { json } = await post(edge, '/dry-run/createShipment.php', booking('R-2'), NOBODY)
-    expect(json.request.body.transport_type).toBe('open')
   })
 
   test('a tenant has a rate limit, which does not affect the others', async () => {
@@ -264,23 +193,5 @@ describe('in tenants mode', () => {
     expect(statuses(await Promise.all([...held, other]))).toEqual({ 200: 3 })
     // A failed call has freed its place, too.
     for (let i = 0; i < 3; i += 1) expect((await post(edge, '/getShippingQuote.php', {}, as('acme'))).status).toBe(422)
-  })
-
-  test('a dry run resolves numbers only for the authenticated tenant', async () => {
-    const edge = await openTwo()
-    await book(edge, 'R-1', as('acme'))
-    const [id = ''] = edge.sandbox.shipments.keys()
-    const before = edge.sandbox.requests.length
-    for (const [headers, resolved] of [
-      [as('acme'), id],
-      [as('beta'), '{shipment_id of R-1}'],
-      [NOBODY, '{shipment_id of R-1}'],
-      [{ authorization: basic('acme-legacy', 'wrong') }, '{shipment_id of R-1}'],
-    ] as const) {
-      const update = { ReferenceNumber: 'R-1', DeliveryName: 'Sam' }
-      const { json } = await post(edge, '/dry-run/updateShipment.php', update, headers)
-      expect(json.request.url).toBe(`${edge.sandbox.url}/v2/shipments/${resolved}`)
-    }
-    expect(edge.sandbox.requests).toHaveLength(before)
   })
 })

@@ -71,8 +71,9 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   const { path = action?.legacy.paths[0] ?? '', method = action?.legacy.method ?? '', request = fields ?? '' } = call
   const isQuery = method === 'GET' && request !== ''
   const body = call.request_hex === undefined ? textOf(request) : Buffer.from(call.request_hex, 'hex')
-  // Headers are texts.
-  const headers = { ...(call.as !== undefined && as(call.as)), ...call.headers } as Record<string, string>
+  // Headers are texts; null is one that is not sent.
+  const given = Object.entries({ ...(call.as !== undefined && as(call.as)), ...call.headers })
+  const headers = Object.fromEntries(given.map(([name, value]) => [name, value ?? undefined])) as Record<string, string>
   const target = isQuery ? `${path}?${new URLSearchParams(request as Record<string, string>)}` : path
   return answerTo((call.admin ? gateway.adminUrl : gateway.url) + target, {
     method,
