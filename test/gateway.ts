@@ -207,5 +207,5 @@ export async function answerTo(
   for (const [name, value = []] of Object.entries(reply.headers))
     for (const one of [value].flat()) headers.append(name, one)
   const isJson = headers.get('content-type')?.includes('json')
-  return { status: reply.statusCode, headers, text, json: isJson ? JSON.parse(text) : undefined }
+  return { status: reply.statusCode, headers, text, json: isJson && text ? JSON.parse(text) : undefined }
 }
