@@ -3,7 +3,6 @@
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { reopen } from '../../src/state/bookings/settlement.ts'
 import { newClaim } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 
@@ -22,16 +21,6 @@ async function open(state: ClaimState = 'unknown', store: Store = createMemorySt
   const linked = async (name: string) => (await store.named('acme', name)).map(({ id }) => id)
   return { store, claim: await claimed('REF-1', state), claimed, linked }
 }
-
-test.each(['sending', 'booked', 'refused', 'freed'] as const)('what is %s is not settled', async (state) => {
-  const { store, claim } = await open(state)
-  const wrong = { outcome: 'wrong-state', state }
-  for (const settlement of ['not-booked', BOOKED] as const) {
-    expect(await settleAs(store, claim, settlement)).toEqual(wrong)
-  }
-  expect(await reopen(claim, { store, instance: 'operator' })).toEqual(wrong)
-  expect(await store.claimByHandle(claim.handle)).toEqual(claim)
-})
 
 test('a shipment belongs to one booking, in any spelling, until it is canceled', async () => {
   const { store, claim, claimed, linked } = await open()
