@@ -1,16 +1,21 @@
 /** Promise: successive calls are answered, and reach the service, as their story says (contract, sections 2 to 9). */
 
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { actions } from '../../mappings/index.ts'
 import { fieldsOf } from '../../src/language/mapping/row-parts.ts'
 import { parseJson } from '../../src/language/text/json.ts'
-import { as, clocks, openEdge, tenant } from '../callers/tenants-gateway.ts'
+import { as, clocks, folder, openEdge, tenant } from '../callers/tenants-gateway.ts'
 import { readStory, type StoryCall, storyFiles } from '../cases/read.ts'
 import { answerTo, metricsOf, OWN, startGateway, type TestGateway, type WholeAnswer } from '../gateway.ts'
 
 test.each(storyFiles().map(({ name, text }) => [name, text]))('%s', async (_name, text) => {
-  const { mode, tenants, settings, service_is: sandbox, calls } = readStory(text)
-  const env = { ...(mode !== 'client' && !tenants && OWN), ...settings }
+  const { mode, tenants, settings, files, service_is: sandbox, calls } = readStory(text)
+  const place = folder()
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(place, name), textOf(content))
+  const own = { ...(mode !== 'client' && !tenants && OWN), ...settings }
+  const env = JSON.parse(JSON.stringify(own).replaceAll('FOLDER', place))
   const { pass, clock } = clocks()
   const begin = calls.find(({ at }) => at !== undefined)?.at
   let now = begin === undefined ? 0 : Date.parse(begin)

@@ -159,6 +159,8 @@ const storySchema = z
     mode: z.literal('client').optional(),
     /** The tenants that the gateway knows, each with more than a credential. */
     tenants: z.record(z.string(), members).optional(),
+    /** Files in a folder for which `FOLDER` stands in the settings; an object is JSON. */
+    files: z.record(z.string(), z.unknown()).default({}),
     /** How the service differs from the demo's. */
     service_is: z.custom<SandboxOptions>().optional(),
     /** Members of every call. */
