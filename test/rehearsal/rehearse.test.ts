@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -192,29 +192,6 @@ test('a line is kept, masked, as a case that passes, and that a rehearsal takes'
   expect(JSON.parse(again.out).calls).toMatchObject({ all: 7, refused: 3, unseen: 0 })
 })
 
-test('a kept booking of an earlier quote says what a case lacks, and has only its other problems', async () => {
-  const place = folder()
-  const booking = (changes: object) => {
-    const { BillToName: _, ...request } = {
-      ...bookingExample,
-      ReferenceNumber: quoteExample.ShipmentNumber,
-      ...changes,
-    }
-    return { path: '/createShipment.php', request }
-  }
-  const calls = [quote({}), booking({}), booking({ PickupZip: 'Kanari' }), booking({ ReferenceNumber: 'REF-2' })]
-  write(place, { 'a.ndjson': calls.map(line).join('') })
-  const kept = async (no: number) => {
-    const { out, err } = await transload(['rehearse', 'a.ndjson', '--keep', `${no}`], place)
-    return { problems: JSON.parse(out).problems?.map(({ field }: { readonly field: string }) => field), err }
-  }
-  const fromQuote = (no: number) =>
-    `transload: line ${no} of a.ndjson gets BillToName from an earlier quote. A case has no earlier calls: add BillToName to its request.\n`
-  expect(await kept(2)).toEqual({ problems: undefined, err: fromQuote(2) })
-  expect(await kept(3)).toEqual({ problems: ['PickupZip'], err: fromQuote(3) })
-  expect(await kept(4)).toEqual({ problems: ['BillToName'], err: '' })
-})
-
 test('the cases of the project are cases of "mapping test", too', async () => {
   const place = folder()
   // The others need a gateway, because they need memory or more than one reply of the service.
@@ -259,32 +236,6 @@ test('the page shows how many calls of whom are refused, and controls nothing', 
   expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;: 1 of 2 calls would be refused (50 %)')
   expect(page).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`)
   expect(page).not.toMatch(/<img|<script|https?:/)
-})
-
-test('lookups are written for editing, without words from free text that may be masked, and numbers for import', async () => {
-  const id = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
-  const other = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e12'
-  const unknown = { ...quoteExample, PickupCommodityCode: 'Sleigh', DeliveryCommodityCode: '', LoadReference: '' }
-  const lines = [
-    quote({ client: 'acme', request: unknown, service: { price: 1, shipment_id: id } }),
-    quote({ client: 'acme', request: unknown, replies: { Cost: '1', ShipmentNumber: other } }),
-    quote({ client: 'acme', request: { ...quoteExample, ActionName: 'Refresh Rate' } }),
-    quote({ request: { ...unknown, PickupCommodityCode: '', LoadReference: 'Wkzrt 38 Nbvth' } }),
-    { path: '/createShipment.php', client: 'acme', request: bookingExample, shipment_id: other },
-  ]
-  const words = ['--lookups', 'l.json', '--learn', 'n.ndjson']
-  const { place, code } = await report({ 'a.ndjson': lines.map(line).join('') }, words)
-  expect(code).toBe(0)
-  for (const name of ['l.json', 'n.ndjson']) expect(statSync(join(place, name)).mode & 0o777).toBe(0o600)
-  const written = readFileSync(join(place, 'l.json'), 'utf8')
-  expect(JSON.parse(written)).toEqual({ vehicle_types: { SLEIGH: 'car' }, actions: { 'Refresh Rate': 'quote.get' } })
-  const again = await transload(['rehearse', 'a.ndjson', '--json'], place, { LOOKUPS_FILE: 'l.json' })
-  expect(JSON.parse(again.out).calls).toMatchObject({ pass: 4, lossy: 1, refused: 0 })
-  const store = { STORE_URL: 'sqlite:./store.db' }
-  const imported = await transload(['xref', 'import', 'n.ndjson', '--json'], place, store)
-  expect(JSON.parse(imported.out)).toMatchObject({ conflicts: 2, badRows: 0 })
-  const got = await transload(['xref', 'get', bookingExample.ReferenceNumber, '--tenant', 'acme'], place, store)
-  expect(got.out).toContain(`"id":"${other}"`)
 })
 
 async function against(options: SandboxOptions, lines: readonly object[], words: readonly string[] = []) {
