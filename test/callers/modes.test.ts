@@ -3,7 +3,6 @@
 import { describe, expect, test } from 'vitest'
 import { basic, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { openHoldingService } from '../http/service.ts'
-import { callFrom } from '../strangers/call.ts'
 import noCredential from './no-credential.json' with { type: 'json' }
 import {
   as,
@@ -24,25 +23,10 @@ const TOKEN = { authorization: 'Bearer own' }
 
 const TRIP = { TempShipFromPostalCode: '10314', TempShipToPostalCode: '33166' }
 
-/** Asks for a quote without an `Authorization` header, which the helpers of the tests always send. */
-const bare = async (url: string, headers = {}) =>
-  (await callFrom(url, { path: '/getShippingQuote.php', headers, body: TRIP })).status
-
 const encoded = (text: string) => Buffer.from(text).toString('base64')
 /** The credentials that the service has received. */
 const sentOn = ({ sandbox }: TestGateway) => sandbox.requests.map(({ headers }) => headers.authorization)
 const openTwo = () => openEdge(named(['acme', 'beta']))
-
-/** Makes every kind of call, and returns the statuses. */
-async function callAll(gateway: TestGateway, authorization: string): Promise<number[]> {
-  const all: number[] = []
-  for (const kind of ['quote', 'reprice', 'book', 'read', 'update', 'cancel', 'approve'] as const) {
-    all.push((await CALLS[kind](gateway, 'N-1', { authorization })).status)
-  }
-  return all
-}
-
-const ALL_WELL = Array(7).fill(200)
 
 type Useless = readonly { readonly authorization: string; readonly says: string }[]
 
@@ -68,34 +52,12 @@ const UNREADABLE: Useless = noCredential.map(({ authorization, says }) => ({
 }))
 
 describe('in client mode', () => {
-  test("every call goes out with the caller's own credential, to the letter", async () => {
-    const gateway = await startGateway({ sandbox: { credentials: { 'acme co': 'päss:wörd', open: '' } } })
-    const authorization = `bAsIC  ${encoded('acme co:päss:wörd')}`
-    expect(await callAll(gateway, authorization)).toEqual(ALL_WELL)
-    expect(new Set(sentOn(gateway))).toEqual(new Set([authorization]))
-    // The service decides about an empty secret.
-    expect((await quote(gateway, { authorization: basic('open', '') })).status).toBe(200)
-  })
-
   test('a useless credential is refused, and nothing is sent', async () => {
     const controls = ['acme\u0000', 'ac\nme', '\u007facme'].map((id) => ({
       authorization: basic(id),
       says: 'control character',
     }))
     await expectRefused(await startGateway(), [...UNREADABLE, ...controls])
-  })
-})
-
-describe('in fixed mode', () => {
-  test("every call goes out with the gateway's own credential, whatever the caller sent, and all callers are one", async () => {
-    const gateway = await startGateway({ env: OWN })
-    expect(await callAll(gateway, basic('legacy', 'old'))).toEqual(ALL_WELL)
-    for (const authorization of ['', 'nonsense', basic(OWN.V2_CLIENT_ID, 'guess'), TOKEN.authorization]) {
-      expect((await CALLS.approve(gateway, 'N-1', { authorization })).status).toBe(200)
-      expect((await get(gateway, '/v2/shipments/none', { authorization })).status).toBe(404)
-    }
-    expect(await bare(gateway.url)).toBe(200)
-    expect(new Set(sentOn(gateway))).toEqual(new Set([basic()]))
   })
 })
 
@@ -114,14 +76,6 @@ test.each(['basic', 'oauth2', 'auto'])("nobody gets a token for the gateway's ow
 })
 
 describe('in tenants mode', () => {
-  test("a tenant is found by its caller's credential, and its own credential goes to the service", async () => {
-    const edge = await openTwo()
-    expect(await callAll(edge, as('acme').authorization)).toEqual(ALL_WELL)
-    expect(new Set(sentOn(edge))).toEqual(new Set([atService('acme')]))
-    expect((await quote(edge, as('beta'))).status).toBe(200)
-    expect(sentOn(edge).at(-1)).toBe(atService('beta'))
-  })
-
   const says = 'Client ID or the Client Secret is wrong'
   test('a caller that is not a tenant is told so, and nothing is sent', async () => {
     const edge = await openTwo()

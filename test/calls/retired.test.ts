@@ -4,31 +4,12 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { book, expectBooked } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { as, folder, known, openEdge, tenant, writeTenants } from '../callers/tenants-gateway.ts'
-import { get, post, startGateway } from '../gateway.ts'
+import { post } from '../gateway.ts'
 
 const END = Date.UTC(2027, 5, 30)
 const DAY = 86_400_000
-
-test('who still calls after the end is on the migration page', async () => {
-  const clock = { now: END - 1 }
-  const env = { RETIRED_FROM: '2027-06-30' }
-  const gateway = await startGateway({ env, now: () => clock.now })
-  expectBooked(await book(gateway))
-  clock.now = END
-  const answers = [await post(gateway, '/getShippingQuote.php', quoteExample), await book(gateway)]
-  expect(answers.map(({ status }) => status)).toEqual([410, 410])
-  // A page has every call that was answered before.
-  const admin = { url: gateway.adminUrl }
-  const page = await get(admin, '/migration', { accept: 'text/html' })
-  expect(page.text).toContain('still calling after the end')
-  const { text, json } = await get(admin, '/migration')
-  expect(text).toContain('2 version-1 calls')
-  expect(json.headline).toBe('No: 1 of 1 caller still uses version 1; 1 after the end.')
-  expect(json.tenants[0].verdict.state).toBe('after-end')
-})
 
 test('a tenant has its own end, `never` exempts it, and a reload takes the end back', async () => {
   let place = ''

@@ -116,6 +116,8 @@ async function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer,
       requests.map(({ method, path }) => `${method} ${path}`),
       where,
     ).toEqual(pattern(call.requests))
+  if (call.credential)
+    expect(new Set(requests.map(({ headers }) => headers.authorization)), where).toEqual(new Set([call.credential]))
   if (call.shipments) expect([...shipments.values()], where).toMatchObject(pattern(call.shipments))
   if (call.quotes) expect([...quotes.values()], where).toMatchObject(pattern(call.quotes))
   if (call.log) {

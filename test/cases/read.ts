@@ -135,6 +135,8 @@ const storyCall = z.strictObject({
     .optional(),
   /** Every request at the service, such as `GET /v2/shipments/7`. */
   requests: z.array(z.string()).optional(),
+  /** The `Authorization` of every request at the service. */
+  credential: z.string().optional(),
   /** The shipments and quotes at the service. */
   shipments: z.array(members).optional(),
   quotes: z.array(members).optional(),

@@ -82,12 +82,6 @@ test('no route of the gateway is served by its own name', async () => {
 })
 
 describe("the gateway's own pages", () => {
-  test('it is alive and ready even if the service is down', async () => {
-    const gateway = await startGateway({ serviceUrl: 'http://127.0.0.1:1' })
-    expect((await get(gateway, '/healthz')).json).toEqual({ status: 'alive' })
-    expect((await get(gateway, '/readyz')).json).toEqual({ status: 'ready' })
-  })
-
   test('without its store it is alive and not ready, on both listeners', async () => {
     const store = createMemoryStore()
     const gateway = await startGateway({ store })

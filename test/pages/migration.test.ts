@@ -142,28 +142,3 @@ test('the guide and the kit say in each mode which credential is valid where', a
     expectWords((await ask(gateway, '/migration/acme?kit')).text, ...words)
   }
 })
-
-test('a declared tenant has never called', async () => {
-  const gateway = await startGateway({ env: OWN })
-  const verdict = { state: 'never-seen' }
-  expect((await ask(gateway, '/migration')).json).toMatchObject({ tenants: [{ tenant: 'demo', verdict }], verdict })
-  expect((await fetch(`${gateway.adminUrl}/migration`, { method: 'POST' })).headers.get('allow')).toBe('GET')
-})
-
-test('a call shows at once, also if the home page was opened before', async () => {
-  const gateway = await startGateway({ env: OWN })
-  await get(gateway, '/getShipment.php')
-  await ask(gateway, '/')
-  expect((await ask(gateway, '/migration')).json).toMatchObject({ verdict: { state: 'calling' } })
-})
-
-test('a tenant whose name ends like that of a JSON document has a page', async () => {
-  const gateway = await startGateway({ env: { ...OWN, V2_CLIENT_ID: 'shop.json' } })
-  const page = async (path: string) => {
-    const { status, text } = await ask(gateway, path, HTML)
-    return [status, partOf(text, /<h1>(<bdi>.*<\/bdi>)/)]
-  }
-  expect(await page('/migration?tenant=shop.json')).toEqual([200, '<bdi>shop.json</bdi>'])
-  expect(await page('/migration/shop.json.json')).toEqual([200, ''])
-  expect((await page('/migration/other.json'))[0]).toBe(404)
-})

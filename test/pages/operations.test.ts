@@ -6,7 +6,7 @@ import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { book } from '../bookings/desk.ts'
 import { openEdge, tenant } from '../callers/tenants-gateway.ts'
-import { get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import { newClaim } from '../store/samples.ts'
 import { ask, expectWords, HTML, pageOf, partOf } from './browser.ts'
 import { fillTenants, HOSTILE } from './sample-counts.ts'
@@ -69,15 +69,6 @@ test('a tenant that fails needs attention', async () => {
   expect(await headlineOf(gateway)).toBe('2 tenants are failing.')
   expectWords(await pageOf(gateway, '/'), 'tenant 00000, tenant 00003', 'href="/migration?state=failing#tenants"')
   expect((await ask(gateway, '/')).json).toMatchObject({ failingTenants: ['tenant 00000', 'tenant 00003'] })
-})
-
-test.each([
-  ['https://api.stage.example.com', 'test'],
-  ['https://api.example.com', 'production'],
-])('%s is of the environment %s, as a badge on every page says', async (serviceUrl, environment) => {
-  const gateway = await startGateway({ serviceUrl })
-  for (const path of ['/', '/bookings', '/settings'])
-    expect(await pageOf(gateway, path)).toMatch(new RegExp(`class="pill \\w+"[^>]*>${environment}<`))
 })
 
 test('bookings are searched by reference, key, VIN and shipment, and filtered by state', async () => {
@@ -180,13 +171,4 @@ test('an endpoint has its address, its success, and its last answer in words', a
   expect(text).not.toContain('key=secret')
   expect(await pageOf(edge, '/')).toContain('href="/events"')
   expect(await pageOf(edge, `/events/${id}`)).toContain(`transload webhooks replay ${id}`)
-})
-
-test('an unknown path is a page for a browser, and version 1 for its callers, even if they accept HTML', async () => {
-  const { url } = await startGateway()
-  const { status, text, headers } = await get({ url }, '/nowhere', HTML)
-  const page = [404, 'text/html; charset=utf-8', 'Not found']
-  expect([status, headers.get('content-type'), partOf(text, HEADLINE)]).toEqual(page)
-  for (const answer of [await get({ url }, '/getShipments.php', HTML), await get({ url }, '/nowhere')])
-    expect(answer).toMatchObject({ status: 404, json: { TransportationBooked: 'No' } })
 })
