@@ -6,6 +6,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { repeated } from '../cases/read.ts'
 import {
   basic,
   CLIENT,
@@ -54,6 +55,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  * `$NAME`; `$NAME-in-capitals` and `$NAME-escaped` are spellings of it.
  *
  * A table at the end makes a story for each of its rows: `<name>` stands for the cell in that column. Lines without words are ignored.
+ * `⟨x×20⟩` is 20 times x.
  */
 
 /** A story. */
@@ -61,7 +63,7 @@ type Story = readonly [title: string, steps: readonly string[]]
 
 /** Returns the stories of a file. */
 export function storiesIn(folder: string, file: string): readonly Story[] {
-  const [, ...texts] = readFileSync(join(folder, file), 'utf8').split(/^# /m)
+  const [, ...texts] = repeated(readFileSync(join(folder, file), 'utf8')).split(/^# /m)
   return texts.flatMap((text) => {
     const [lines = [], table = []] = [false, true].map((isTable) =>
       text.split('\n').filter((line) => line.startsWith('|') === isTable),
