@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { get, post, startGateway, type WholeAnswer } from '../gateway.ts'
+import { get, post, type WholeAnswer } from '../gateway.ts'
 import { runs } from '../size.ts'
-import { as, atService, book, CALLS, type Edge, KINDS, named, openEdge, read, seen } from './tenants-gateway.ts'
+import { as, atService, CALLS, type Edge, KINDS, named, openEdge, seen } from './tenants-gateway.ts'
 
 const NAMES = ['acme', 'beta', 'gamma'] as const
 type Name = (typeof NAMES)[number]
@@ -74,18 +74,3 @@ test('tenants that use the same numbers never meet', async () => {
   await fc.assert(law, { numRuns: runs(8, 40) })
   expect(successes).toBeGreaterThan(made / 5)
 }, 30_000)
-
-test('in client mode, the client id tells callers apart: by its case, and by every character and byte', async () => {
-  const gateway = await startGateway({ sandbox: { credentials: 'any' } })
-  const of = (id: string, encoding: BufferEncoding = 'utf8', secret = 'x') => ({
-    authorization: `Basic ${Buffer.from(`${id}:${secret}`, encoding).toString('base64')}`,
-  })
-  const ids = ['acme', 'ACME', 'acme ', ' acme', 'acm', 'ä', 'latin1:ä']
-  const all = [...ids.map((id) => of(id)), of('ä', 'latin1'), of('ö', 'latin1')]
-  await Promise.all(all.map((headers, i) => book(gateway, 'R-1', headers, { PickupName: `name-${i}` })))
-  const found = await Promise.all(all.map((headers) => read(gateway, 'R-1', headers)))
-  expect(found.map(({ json }) => json.PickupName)).toEqual(all.map((_, i) => `name-${i}`))
-  expect((await read(gateway, 'R-1', of('acme-x'))).status).toBe(404)
-  // Two secrets of one id are one client.
-  expect((await read(gateway, 'R-1', of('acme', 'utf8', 'another'))).json.PickupName).toBe('name-0')
-})

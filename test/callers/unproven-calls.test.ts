@@ -107,19 +107,6 @@ test('if no credential has been accepted, failures keep out the next stranger, a
   expect((await quote(gateway, owner)).status).toBe(200)
 })
 
-test('a credential that is accepted again closes an open circuit', async () => {
-  const { pass } = clocks()
-  const gateway = await startGateway()
-  const ask = async (count: number) => statuses(await atOnce(count, () => quote(gateway, {})))
-  gateway.sandbox.fail({ kind: 'status', status: 502, headers: { 'retry-after': '60' }, times: 'always' })
-  await ask(20)
-  gateway.sandbox.clearFaults()
-  expect(await ask(1)).toEqual({ 503: 1 })
-  pass(900_000)
-  await ask(1)
-  expect(await ask(5)).toEqual({ 200: 5 })
-})
-
 test('calls that wait with one wrong credential are refused together', async () => {
   const { gateway, service, arrived, refuseUntil } = await openWary()
   const calls = atOnce(100, () => quote(gateway, stranger('same')))

@@ -6,7 +6,6 @@ import { fromCell } from '../../src/operator/file-records.ts'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ScannedName, Store } from '../../src/outside/store/store.ts'
-import { as, named, openEdge } from '../callers/tenants-gateway.ts'
 import { basic, get, startGateway, type TestGatewayOptions } from '../gateway.ts'
 import { fillCounts } from '../pages/sample-counts.ts'
 
@@ -120,29 +119,8 @@ describe('/my', () => {
       fields: [],
     })
   })
-
-  test.each(['', 'a'.repeat(256), '\ufffd'])(
-    'a name under which several callers are counted shows none: $#',
-    async (id) => {
-      const gateway = await open({ sandbox: { credentials: 'any' } })
-      const { status, text } = await get(gateway, '/my', { authorization: basic(id, 'secret') })
-      expect(status).toBeGreaterThanOrEqual(400)
-      expect(text).not.toContain('version-2')
-    },
-  )
 })
 
-test('tenants have their own credential or network, and their own limits and dates', async () => {
-  const own = { networks: ['127.0.0.0/8'], retired_from: '2091-01-01', limits: { per_second: 2 } }
-  const edge = await openEdge((place) => [...named(['one'], own)(place), ...named(['two'])(place)])
-  expect((await get(edge, '/my', as('two'))).json).toMatchObject({ tenant: 'two' })
-  expect((await get(edge, '/my', { authorization: basic('one-legacy', 'wrong') })).status).toBe(401)
-  const reply = await fetch(`${edge.url}/my`)
-  expect(await reply.json()).toMatchObject({ tenant: 'one', retiredFrom: '2091-01-01T00:00:00.000Z' })
-  expect((await fetch(`${edge.url}/my`, { headers: { origin: 'https://evil.example' } })).status).toBe(403)
-  const statuses = await Promise.all(Array.from({ length: 6 }, async () => (await fetch(`${edge.url}/my`)).status))
-  expect(statuses).toContain(429)
-})
 describe('/my/numbers.csv', () => {
   const NAMES = ['=1+1', '+1', '-1', '@x', "'quoted", '\tx', 'a,b "c"', 'é;=1', 'plain']
 

@@ -6,7 +6,7 @@ import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { lineForPeople } from '../../src/runtime/log.ts'
 import { book } from '../bookings/desk.ts'
-import { basic, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
+import { OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 
 const gateway = await startGateway({ closeAt: afterAll })
 const calls = ({ lines }: TestGateway) => lines().filter(({ msg }) => msg === 'call')
@@ -44,20 +44,6 @@ test('it names losses and assumptions, but never a value', async () => {
   expect(lastCall()).toMatchObject({ notes: expect.arrayContaining(notes) })
   expect(JSON.stringify(lastCall())).not.toMatch(/02134|9876|TBD|ODD-VIN/)
   expect(JSON.stringify(lastCall())).not.toContain(bookingExample.BillToName)
-})
-
-test.each([
-  ['all', '127.0.0.1', '127.0.0.1'],
-  ['refused', undefined, '127.0.0.1'],
-  ['none', undefined, undefined],
-])('with LOG_ADDRESSES=%s, answered calls have the source %s, and refused ones %s', async (which, ...wanted) => {
-  const to = await startGateway({ env: { LOG_ADDRESSES: which, ERROR_STATUS: 'ok' } })
-  await quote({}, {}, to)
-  await quote({ authorization: basic('acme\u001b]0;owned\u0007', 'hush') }, {}, to)
-  expect(calls(to).map(({ source }) => source)).toEqual(wanted)
-  // The plain part of the id is shown, but no secret.
-  expect(calls(to).map(({ client }) => client)).toEqual([undefined, 'acme\\u001b]0;owned\\u0007'])
-  expect(JSON.stringify(to.lines())).not.toContain('hush')
 })
 
 test('a call that failed because of the gateway itself has the cause, with its place, only in the log', async () => {
