@@ -73,7 +73,12 @@ async function make(gateway: TestGateway, call: StoryCall): Promise<WholeAnswer>
   const action = actions.find(({ name }) => name === call.action)
   const example = call.with && { ...(action?.example.request ?? expect.fail('no action')), ...call.with }
   const fields = example && Object.fromEntries(Object.entries(example).filter(([, value]) => value !== null))
-  const { path = action?.legacy.paths[0] ?? '', method = action?.legacy.method ?? '', request = fields ?? '' } = call
+  const form = call.form && new URLSearchParams(call.form).toString()
+  const {
+    path = action?.legacy.paths[0] ?? '',
+    method = action?.legacy.method ?? '',
+    request = fields ?? form ?? '',
+  } = call
   const isQuery = method === 'GET' && request !== ''
   const body = call.request_hex === undefined ? textOf(request) : Buffer.from(call.request_hex, 'hex')
   // Headers are texts; null is one that is not sent.
@@ -96,6 +101,7 @@ async function check(gateway: TestGateway, call: StoryCall, answer: WholeAnswer,
   checkForm(answer, where)
   if (call.replies) expect(json, where).toMatchObject(pattern(call.replies))
   if (call.text !== undefined) expect(text, where).toEqual(pattern(call.text))
+  for (const part of call.shows) expect(text, where).toContain(part)
   for (const place of call.lacks ?? []) expect(json, where).not.toHaveProperty(place)
   const message = json?.Message ?? json?.detail
   for (const word of call.says ?? []) expect(message, where).toContain(word)

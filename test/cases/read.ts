@@ -119,8 +119,11 @@ const storyCall = z.strictObject({
   says: z.array(z.string()).optional(),
   /** Texts that are nowhere in the answer, including its headers. */
   says_not: z.array(z.string()).optional(),
-  /** The answer as text. */
+  /** The request is a form of these fields, as a browser sends it. */
+  form: z.record(z.string(), z.string()).optional(),
+  /** The answer as text, and parts of it. */
   text: z.string().optional(),
+  shows: z.array(z.string()).default([]),
   /** Headers of the answer; null for one that it lacks. */
   answer_headers: z.record(z.string(), z.string().nullable()).optional(),
   /** The last request with this method at the service, and the places that its body lacks; null for a header that it lacks. */

@@ -7,7 +7,6 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
 import { anchorOf, errorTable } from '../../src/language/errors.ts'
 import { messages } from '../../src/language/messages.ts'
-import { named, openEdge } from '../callers/tenants-gateway.ts'
 import { newFolder } from '../command.ts'
 import { get, post, startGateway, type TestGateway } from '../gateway.ts'
 import { CSP, expectWords, HTML, partOf } from './browser.ts'
@@ -118,17 +117,6 @@ test('the calls in the documents select their own action, whatever was shown bef
   }
 })
 
-test('the page says when the wire refuses version 1, and that it does not know a tenant', async () => {
-  const page = async (env: Readonly<Record<string, string>>) => (await get(await startGateway({ env }), '/', HTML)).text
-  expect(await page({})).not.toContain('class="notice')
-  expect(await page({ RETIRED_FROM: '2026-01-02' })).toContain('Version 1 has ended: since 2026-01-02 00:00 UTC')
-  const BROWNOUTS = `${new Date(Date.now() - 60_000).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length)}Z/1h`
-  expect(await page({ BROWNOUTS })).toContain('all version-1 calls except bookings get 503')
-  expect(await page({ BROWNOUTS, BROWNOUT_BOOKINGS: 'true' })).toContain('all version-1 calls get 503')
-  const edge = await openEdge(named(['one'], { actions: { 'Refresh Rate': 'quote.get' } }))
-  expect((await send(edge, {})).text).toContain("tenants' own settings")
-})
-
 test('version-2 bodies and paths pass unchanged', async () => {
   const { text, sent } = await send(gateway, {
     body: 'POST /getShippingQuote.php\n\n{"pickup":"10314","delivery":"33166"}',
@@ -174,26 +162,6 @@ test('rows that need attention come first, each field once, and its text is mark
   )
   expect(marks).toMatch(/<span class="is-used" data-n="\d+">"BillToPhNo":"\(214\) 555-0000"<\/span>/)
   expect(marks.replace(/<[^>]*>/g, '').trim()).toBe(body)
-})
-
-test('the way back shows what the version-1 caller gets, with its own number', async () => {
-  const body =
-    '{"ActionName":"Get Rate","ShipmentNumber":"R-7","TempShipFromPostalCode":"10314","TempShipToPostalCode":"33166"}'
-  const back = { body, replyTo: 'quote.get' }
-  const { text } = await send(gateway, { ...back, reply: '{"shipment_id":"s-1","price":12.5}' })
-  expect(decoded(text)).toMatch(/"Cost": "12\.50",\n\s*"ShipmentNumber": "R-7"/)
-  // A quote without an id is returned only to a caller that has a number for it.
-  const unnamed = { ...back, reply: '{"price":12.5}' }
-  expect(decoded((await send(gateway, unnamed)).text)).toContain('"Cost": "12.50"')
-  const nameless = { ...unnamed, body: body.replace('"ShipmentNumber":"R-7",', '') }
-  expect((await send(gateway, nameless)).text).toContain('reply lacks shipment_id')
-  expect((await send(gateway, { ...back, reply: '{' })).text).toContain('The reply is not JSON.')
-  const lacking = (await send(gateway, { ...back, reply: '{}' })).text
-  expect(lacking).toContain('is missing from the reply')
-  expect(lacking).not.toContain('Cost')
-  // A refused call has no reply, but the entered one is not lost.
-  const refused = await send(gateway, { ...back, body: '{"ActionName":"Get Rate"}', reply: '{"price":77}' })
-  expect(decoded(refused.text)).toContain('<input type="hidden" name="reply" value="{"price":77}">')
 })
 
 test('pasted text is shown as text, and kept nowhere', async () => {
