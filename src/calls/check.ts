@@ -341,8 +341,9 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
   }
 
   function whyUnknown(path: string, name: string, members: object, { target }: Action): string {
-    if (setByService.has(declared(below(path, name)))) return `only the service sets ${shown(name)}`
-    if (target && /^(?:id|quote_id|shipment_id)$/.test(name)) return 'the id stands in the path'
+    const isId = /^(?:id|quote_id|shipment_id)$/.test(name)
+    if (isId && target && path === '') return 'the id stands in the path'
+    if (isId || setByService.has(declared(below(path, name)))) return `only the service sets ${shown(name)}`
     const old = meaning(name)
     if (old !== undefined) return `this is a version-1 name: ${old}`
     const near = suggestion(name, Object.keys(members))
