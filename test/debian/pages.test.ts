@@ -170,6 +170,8 @@ test('the workbench translates during typing, and the reference can be searched'
     await shows(`"${TempShipFromPostalCode}"`)
   }
   await quote('98101')
+  await body.fill('POST /getShippingQuote.php\n\n{"pickup":"1"}')
+  await shows('comes back unchanged')
   await body.fill('<script>alert(1)</script>')
   await shows('neither a JSON object')
   await quote('60601')

@@ -48,6 +48,7 @@ export function workbenchPage(rooms: GatewayRooms, form: URLSearchParams): Promi
   const outcome = outcomeOf(input, rooms)
   const rows = outcome.kind === 'explained' ? rowsOf(outcome, rooms.catalog) : []
   const action = outcome.kind === 'explained' ? outcome.run.action : ''
+  const answered = outcome.kind === 'explained' && outcome.run.ok && outcome.plan ? action : ''
   return publicPage(
     'Workbench',
     html`<h1>Test a version-1 request</h1>
@@ -72,7 +73,7 @@ ${linesOf(body)}</textarea></div>
 <section id="version2">${version2Of(outcome, rows)}</section>
 </div>
 <div id="account">${accountOf(rows)}</div>
-<div class="pair" id="back" data-action="${action}">${backOf(outcome, input, rooms)}</div>
+<div class="pair" id="back" data-action="${answered}">${backOf(outcome, input, rooms)}</div>
 </form>
 <div id="code">${outcome.kind === 'explained' && outcome.run.ok && requestCode(outcome.run)}</div>`,
   )
