@@ -36,7 +36,7 @@ const RANDOM_IDS = /\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|msg_\w+|bk_
 
 /** The version of the schema that this program creates. The number of rows in `version` is not this number. */
 const SCHEMA_VERSION = new RegExp(
-  `(?<=^schema +version )${VERSION}$|(?<= version )${VERSION}(?= of the schema)|(?<="version":)${VERSION}(?=,"programVersion")|(?<="programVersion":)${VERSION}\\b`,
+  `(?<=^s.+ version )${VERSION}$|(?<= version )${VERSION}(?= of the schema)|(?<="version":)${VERSION}(?=,"programVersion")|(?<="programVersion":)${VERSION}\\b`,
   'gm',
 )
 

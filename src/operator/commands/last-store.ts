@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
 import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
 import { engineOf, pathOf } from '../../language/config/store-address.ts'
-import { MOVED } from '../../outside/store/copy.ts'
+import { copyReads, MOVED } from '../../outside/store/copy.ts'
 import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
 import { identity, isBehind, originOf, readStamp } from '../../outside/store/sqlite/stamp.ts'
 import type { Store } from '../../outside/store/store.ts'
@@ -124,15 +124,16 @@ const isInDoubt = (path: string) => hasRows(path, `doubts WHERE until = 0 OR unt
 export function refusalAhead(config: Config): string | undefined {
   const { STORE_URL } = config
   const path = storePlace(STORE_URL)
-  if (engineOf(STORE_URL) !== 'file' || isInDoubt(path)) return undefined
+  if (engineOf(STORE_URL) !== 'file') return undefined
   try {
     refuseOldFolder(config)
     if (existsSync(path)) {
       const { db, session } = openReader(path)
-      const origin = originOf(session.run(identity(), Date.now()), readStamp(path))
+      const marked = copyText(session.run(copyReads.copiedFrom()))
+      const origin = originText(originOf(session.run(identity(), Date.now()), readStamp(path)))
       db.close()
-      const copied = originText(origin)
-      if (copied !== undefined) return copied
+      if (marked !== undefined || isInDoubt(path)) return marked
+      if (origin !== undefined) return origin
     }
   } catch (error) {
     // What is no store is told elsewhere.
@@ -166,11 +167,16 @@ function refused(why: string, last: Memory | undefined): ConfigErrors {
   return new ConfigErrors([`${why}. ${remedies}`])
 }
 
+/** Returns what the mark of a copy says of a store. */
+function copyText(from: string | undefined): string | undefined {
+  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which replaces it`
+  return from && `a copy of ${from} into the store did not finish; run it again`
+}
+
 /** Returns why a gateway must not start on a store; undefined if it may. */
 async function wrongStore(store: Store, config: Config, last: Memory | undefined): Promise<string | undefined> {
-  const from = await store.copiedFrom()
-  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which replaces it`
-  if (from !== undefined) return `a copy of ${from} into the store did not finish; run it again`
+  const marked = copyText(await store.copiedFrom())
+  if (marked !== undefined) return marked
   // A booking that such a store does not know is not sent.
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
