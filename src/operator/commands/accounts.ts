@@ -68,8 +68,9 @@ export async function attempt(account: Account, upstream: Upstream, config: Conf
     const isRefused = status === 401 || status === 403
     return { accepted, outcome: accepted ? 'accepted' : `${isRefused ? 'refused' : 'no verdict'} (${status})` }
   } catch (error) {
-    if (error instanceof GatewayError) return { accepted: false, outcome: `no token (${error.status})` }
-    if (error instanceof NoReply) return { accepted: false, outcome: error.message }
-    throw error
+    const silence = error instanceof GatewayError ? error.cause : error
+    if (silence instanceof NoReply) return { accepted: false, outcome: silence.message }
+    if (!(error instanceof GatewayError)) throw error
+    return { accepted: false, outcome: `no token (${error.serviceStatus ?? 'the reply has none'})` }
   }
 }
