@@ -121,7 +121,7 @@ export function openTrial({ config, upstream, account, basic, journal, run, stop
       return reply
     } catch (error) {
       const what = `${method} ${shape(path)}`
-      if (error instanceof NoReply) throw new NotAnswered(`${what} got no reply (${error.silence})`)
+      if (error instanceof NoReply) throw new NotAnswered(`${what} got ${error.message}`)
       if (error instanceof GatewayError) throw new NotAnswered(`no token for ${what} (${error.status})`)
       throw error
     }

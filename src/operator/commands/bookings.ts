@@ -299,7 +299,7 @@ async function read(tenant: string, shipment: string, config: Config): Promise<U
   try {
     return await service.send(shipmentRead(shipment), sendingOf(own.open(upstream), config.UPSTREAM_TIMEOUT_MS))
   } catch (error) {
-    if (error instanceof NoReply) throw unconfirmed(`the service does not answer (${error.silence})`)
+    if (error instanceof NoReply) throw unconfirmed(error.message)
     if (error instanceof GatewayError) throw unconfirmed(`the service cannot be asked: ${error.message}`)
     throw error
   } finally {
