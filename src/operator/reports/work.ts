@@ -15,9 +15,9 @@ export interface WorkItem {
   /** Empty for unknown fields. */
   readonly action: string
   readonly name: string
-  /** How often it was used since it was first seen. */
+  /** How often it was used, or lost a part, since it was first seen. */
   readonly count: number
-  /** When it was used last. */
+  /** When that was last. */
   readonly last: string
   /** The version-2 places or requests. */
   readonly equivalents: readonly string[]
@@ -126,7 +126,7 @@ export function workOf(
   catalog: Catalog,
   known: readonly string[] = [...catalog.actions.values()].flatMap(({ fields }) => fields.names),
 ): readonly WorkItem[] {
-  const lossy = new Map(names.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count.count]))
+  const lossy = new Map(names.filter(({ kind }) => kind === 'lossy').map((count) => [keyOf(count), count]))
   const items = [
     ...actionsInUse(calls, catalog),
     ...names.flatMap((count) => fieldWork(count, lossy.get(keyOf(count)), catalog, known)),
@@ -152,7 +152,7 @@ function actionsInUse(calls: readonly CallCount[], catalog: Catalog): WorkItem[]
 
 function fieldWork(
   { kind, action, name, count, lastAt }: NameCount,
-  lost: number | undefined,
+  lost: NameCount | undefined,
   catalog: Catalog,
   known: readonly string[],
 ): WorkItem[] {
@@ -180,6 +180,12 @@ function fieldWork(
   if (equivalents.length === 0) return [{ ...field, blocks: UNDECLARED.blocks }]
   if (lost === undefined) return [field]
   return [
-    { ...field, note: `part of the value was lost ${grouped(lost)} times. ${note}`, blocks: 'loses part of its value' },
+    {
+      ...field,
+      count: lost.count,
+      last: isoTime(lost.lastAt),
+      note: `part of the value was lost ${grouped(lost.count)} times. ${note}`,
+      blocks: 'loses part of its value',
+    },
   ]
 }
