@@ -120,7 +120,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       if (!table) throw new Error(`there is no table ${row.table}`)
       const sources = row.sources.map(({ v1, by }) => ({ names: [v1], by, from: slot(v1) }))
       const to = targetOf(row.v2, { name: row.table })
-      const reason = `the table ${row.table} has no entry for ${row.sources.map(({ v1 }) => v1).join(', ')}`
+      const reason = `no value from the table ${row.table} was sent in ${row.sources.map(({ v1 }) => v1).join(', ')}`
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot, table)
       return (run) => {
         for (const { names, by, from } of sources) {

@@ -130,7 +130,7 @@ function describe(
       const defaults = `set "${named}" in the tenant's "defaults".`
       if (row?.kind === 'lookup')
         return [
-          `${field} is assumed: the table ${row.table} has no entry for ${row.sources.map(({ v1 }) => v1).join(', ')}`,
+          `${field} is assumed: no value from the table ${row.table} was sent in ${row.sources.map(({ v1 }) => v1).join(', ')}`,
           `Add its values to LOOKUPS_FILE (--lookups FILE writes them there for you to edit), or ${defaults}`,
         ]
       if (row && placesOf(row).includes(field))
