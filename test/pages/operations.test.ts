@@ -41,7 +41,9 @@ test('the home page shows the calls, who was at fault, and what waits for an ope
   await post(gateway, '/createShipment.php', { ...bookingExample, PickupZip: '', PickupCity: '' })
   const { json } = await ask(gateway, '/')
   expect(json).toMatchObject({
-    ...{ mode: 'client', environment: 'local', service: gateway.sandbox.url },
+    mode: 'client',
+    environment: 'local',
+    service: gateway.sandbox.url,
     store: { engine: 'memory', ready: true },
     circuits: [{ open: false }],
     // The test's proof of the credential asks for a shipment that does not exist.
@@ -54,10 +56,18 @@ test('the home page shows the calls, who was at fault, and what waits for an ope
   expect(headers.get('content-security-policy')).toContain("default-src 'none'")
   expect(headers.get('refresh')).toBe('30')
   expect(partOf(text, HEADLINE)).toBe('1 booking needs attention.')
-  const links = ['href="/bookings?state=unknown"', 'aria-label="Calls by minute']
-  expectWords(text, 'client mode', 'untranslatable', 'TransloadCallsFail', ...links)
+  expectWords(
+    text,
+    'client mode',
+    'untranslatable',
+    'TransloadCallsFail',
+    'href="/bookings?state=unknown"',
+    'aria-label="Calls by minute',
+  )
   await park(gateway.store, 'connection refused')
   expect(await headlineOf(gateway)).toBe('1 booking and 1 event need attention.')
+  await gateway.store.declareDoubt({ since: 0, until: 0 })
+  expect(await headlineOf(gateway)).toBe('Bookings are in doubt.')
   await gateway.store.close()
   expect(await headlineOf(gateway)).toBe('The store is not ready.')
 })
@@ -84,9 +94,13 @@ test('bookings are searched by reference, key, VIN and shipment, and filtered by
   expect((await search('state=unknown')).bookings).toMatchObject([{ state: 'unknown' }])
   expect((await search('q=none')).bookings).toEqual([])
   const text = await pageOf(gateway, '/bookings')
-  // The whole id is in the title.
-  const whole = `<code title="${shipment}">${shipment.slice(0, 8)}…</code>`
-  expectWords(text, '&lt;img src=x onerror=alert(1)&gt;', `href="/bookings/${key}"`, whole)
+  expectWords(
+    text,
+    '&lt;img src=x onerror=alert(1)&gt;',
+    `href="/bookings/${key}"`,
+    // The whole id is in the title.
+    `<code title="${shipment}">${shipment.slice(0, 8)}…</code>`,
+  )
   expect(text).toMatch(/Outcome unknown <span>1<\/span>.*Booked <span>1<\/span>/s)
 })
 
@@ -130,15 +144,20 @@ test('a booking with an unknown outcome is a case with its history and everythin
   expectWords(
     text,
     // Exactly the text that the caller has.
-    ...[answer.json.Message, answer.headers.get('x-request-id') ?? expect.fail('no id')],
+    answer.json.Message,
+    answer.headers.get('x-request-id') ?? expect.fail('no id'),
     route,
     'Accepted for sending.',
     'Sent. The connection broke before the service answered.',
     // A reference cannot end the word of a shell.
     `&#39;${gateway.sandbox.url}/v2/shipment/ACM-9001%27%3B%20rm&#39;`,
-    ...[settle.notBooked, 'this makes a second one'],
+    settle.notBooked,
+    'this makes a second one',
     // Many services find a shipment by its id alone.
-    ...['own list of shipments', 'A 404 proves nothing', 'A service event settles', 'asked for this reference, so add'],
+    'own list of shipments',
+    'A 404 proves nothing',
+    'A service event settles',
+    'asked for this reference, so add',
   )
   expect(text.match(/class="copy"/g)).toHaveLength(3)
   expect(text).not.toContain(OWN.V2_CLIENT_SECRET)
@@ -153,8 +172,13 @@ test('waiting and parked events are shown by tenant, and each has a page with th
   expect([json.parked, json.due]).toMatchObject([[{ id }], [EVENT]])
   expect(await pageOf(gateway, '/events')).toContain('shipment.delivered')
   expect((await ask(gateway, '/events?tenant=other')).json).toMatchObject({ open: [], endpoints: [] })
-  const words = ['shipment.delivered', '500: the endpoint refused it.', `transload webhooks skip ${id}`]
-  expectWords(await pageOf(gateway, `/events/${id}`), ...words, '&quot;event&quot;')
+  expectWords(
+    await pageOf(gateway, `/events/${id}`),
+    'shipment.delivered',
+    '500: the endpoint refused it.',
+    `transload webhooks skip ${id}`,
+    '&quot;event&quot;',
+  )
   expect((await ask(gateway, `/events/${id}`)).json).toMatchObject({ id, state: 'parked' })
 })
 
@@ -163,9 +187,9 @@ test('an endpoint has its address, its success, and its last answer in words', a
   const edge = await openEdge((place) => [tenant(place, 'acme', callback), tenant(place, 'two')])
   const { id } = await takeEvent(edge.store)
   await edge.logged(/an event is parked/)
-  const url = 'http://10.0.0.5/events?***'
-  const acme = { tenant: 'acme', url, tries: 1, delivered: 0, parked: 1 }
-  expect((await ask(edge, '/events')).json.endpoints).toMatchObject([acme])
+  expect((await ask(edge, '/events')).json.endpoints).toMatchObject([
+    { tenant: 'acme', url: 'http://10.0.0.5/events?***', tries: 1, delivered: 0, parked: 1 },
+  ])
   const text = await pageOf(edge, '/events')
   expectWords(text, '10.0.0.5 is private. Add it to <code>callback_networks</code>.', '<span class="pill bad">failing')
   expect(text).not.toContain('key=secret')

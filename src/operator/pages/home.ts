@@ -7,6 +7,7 @@ import { programVersion } from '../../language/config/version.ts'
 import { faultOf } from '../../language/errors.ts'
 import type { OpenEvents } from '../../outside/store/events.ts'
 import { MOST_COUNTED } from '../../state/bookings/bookings.ts'
+import { doubtView } from '../../state/bookings/leases.ts'
 import { recentOverview } from '../reports/report.ts'
 import { durationOf, ending, errorTitle, firstNames, grouped, isoTime, MINUTE_MS, plural, total } from '../words.ts'
 import {
@@ -77,7 +78,9 @@ async function storedState(store: OperatorRooms['store'], named: readonly string
   const { tenants } = await recentOverview(store, named, flush)
   const [oldest] = await store.listClaims({ state: 'unknown', limit: 1 })
   const open = await store.openEvents()
+  const doubt = await store.doubt()
   return {
+    doubt: doubt && doubtView(doubt),
     unknownBookings: {
       count: (await store.countClaims(MOST_COUNTED)).unknown ?? 0,
       oldest: oldest && isoTime(oldest.createdAt),
@@ -99,6 +102,7 @@ function eventsIn(open: readonly OpenEvents[], state: OpenEvents['state']) {
 
 const NONE = eventsIn([], 'due')
 const NOTHING_STORED: Awaited<ReturnType<typeof storedState>> = {
+  doubt: undefined,
   unknownBookings: NONE,
   events: { waiting: NONE, parked: NONE },
   failingTenants: [],
@@ -121,7 +125,7 @@ const RUNBOOK = whatToDo('TransloadCallsFail')
 
 /** Lists what needs attention, the worst first. */
 function itemsOf(state: HomeState, now: number): readonly Item[] {
-  const { unknownBookings: unknown, failingTenants: failing, lastHour } = state
+  const { doubt, unknownBookings: unknown, failingTenants: failing, lastHour } = state
   const { parked } = state.events
   const { service, gateway } = lastHour.errors
   const since = (oldest: string | undefined) => (oldest ? html`The oldest is ${age(oldest, now)} old.` : '')
@@ -139,6 +143,11 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
         html`Calls to ${named(service)} are refused, except for one every few seconds, as a test. ${whatToDo('TransloadCircuitOpen')}`,
       ],
     ),
+    [
+      doubt ? '!' : 0,
+      'Bookings are in doubt',
+      html`The store may lack bookings since ${doubt && moment(doubt.since)} UTC. Those that it does not know become unknown, and are not sent, until <code>transload store trust</code>.`,
+    ],
     [
       unknown.count,
       `booking${ending(unknown.count)} with an unknown outcome`,
