@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { SecureContextOptions } from 'node:tls'
 import { OLD_CIPHERS } from '../language/config/certificates.ts'
@@ -9,24 +10,38 @@ import type { Reloads } from '../runtime/reloads.ts'
 /** The public listener's certificate, which is read again when its files change. */
 export type Certificate = NonNullable<ReturnType<typeof openCertificate>>
 
-/** Returns the warning about an old TLS version; undefined if none is accepted. */
-export function oldTlsWarning({ TLS_CERT_FILE, TLS_MIN_VERSION: version }: Config): string | undefined {
-  if (TLS_CERT_FILE === undefined || (version !== '1.0' && version !== '1.1')) return undefined
-  return `TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`
+const isOld = ({ TLS_MIN_VERSION: version }: Config) => version === '1.0' || version === '1.1'
+
+/** A certificate is renewed at least so long before its end. */
+const RENEWAL_MS = 14 * 86_400_000
+
+/** Returns the warnings about an old TLS version, and about a certificate that has expired or soon will. */
+export function tlsWarnings(config: Config): readonly string[] {
+  const { TLS_CERT_FILE: file, TLS_MIN_VERSION: version } = config
+  if (file === undefined) return []
+  const { validToDate: end } = new X509Certificate(readFileSync(file))
+  const left = end.getTime() - Date.now()
+  return [
+    ...(isOld(config)
+      ? [`TLS ${version} is accepted, which protects nothing; set TLS_MIN_VERSION=1.2 if no caller needs it`]
+      : []),
+    ...(left < RENEWAL_MS
+      ? [`the certificate in TLS_CERT_FILE ${left < 0 ? 'expired' : 'expires'} at ${end.toISOString()}; renew it`]
+      : []),
+  ]
 }
 
 /** Opens the configured certificate; undefined if callers use plain HTTP. */
 export function openCertificate(config: Config, log: Logger, reloads: Reloads) {
   const { TLS_CERT_FILE: certFile, TLS_KEY_FILE: keyFile, TLS_MIN_VERSION: version } = config
   if (certFile === undefined || keyFile === undefined) return undefined
-  const warning = oldTlsWarning(config)
-  if (warning !== undefined) log.warn(warning)
+  for (const warning of tlsWarnings(config)) log.warn(warning)
   reloads.taken('certificate')
   const read = (): SecureContextOptions => ({
     cert: readFileSync(certFile),
     key: readFileSync(keyFile),
     minVersion: version === '1.0' ? 'TLSv1' : `TLSv${version}`,
-    ...(warning !== undefined && { ciphers: OLD_CIPHERS }),
+    ...(isOld(config) && { ciphers: OLD_CIPHERS }),
   })
   const renew = (apply: (tls: SecureContextOptions) => void) => {
     try {

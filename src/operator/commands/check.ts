@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { deprecationFor } from '../../edge/callers/caller.ts'
-import { oldTlsWarning } from '../../edge/tls.ts'
+import { tlsWarnings } from '../../edge/tls.ts'
 import { type Config, configNames, effectiveVariables } from '../../language/config/config.ts'
 import { ConfigErrors } from '../../language/config/errors.ts'
 import { engineOf, pathOf } from '../../language/config/store-address.ts'
@@ -55,7 +55,7 @@ export async function check({ json, connect }: Options<'json' | 'connect'>): Pro
   const unwritable = RECORD_FILE && unwritableReason(RECORD_FILE)
   const warnings = [
     ...lacking,
-    oldTlsWarning(config),
+    ...tlsWarnings(config),
     unwritable && `RECORD_FILE names ${RECORD_FILE}, which cannot be written: ${unwritable}`,
     refusal && `"transload serve" refuses this store: ${refusal}`,
     ...slipsIn(process.env, new Set(secrets.flatMap(({ ref }) => (ref && 'env' in ref ? [ref.env] : [])))),
