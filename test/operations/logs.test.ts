@@ -21,10 +21,17 @@ test('the line of a call has these fields, and no others', async () => {
   await quote(headers, { EquipmentType: '', Foo: 'bar' })
   const { time, ms, gateway_ms, store_ms: _, service_ms, ...rest } = lastCall()
   expect(rest).toEqual({
-    ...{ level: 'info', name: 'transload', msg: 'call', id, tenant: 'demo' },
+    level: 'info',
+    name: 'transload',
+    msg: 'call',
+    id,
+    tenant: 'demo',
     ...{ method: 'POST', path: '/legacy/getShippingQuote.php', action: 'quote.get' },
-    ...{ status: 200, service_status: 200, tries: 1 },
-    ...{ unknown_fields: 1, notes: ['transport_type assumed'] },
+    status: 200,
+    service_status: 200,
+    tries: 1,
+    unknown_fields: 1,
+    notes: ['transport_type assumed'],
     ...{ source: '127.0.0.1', user_agent: 'LegacyShop/4.2 (PHP)' },
   })
   const [whole, own, service] = [Number(ms), Number(gateway_ms), Number(service_ms)]
@@ -53,7 +60,10 @@ test('a call that failed because of the gateway itself has the cause, with its p
   expect(status).toBe(500)
   expect(text).not.toContain('a bug of the store')
   expect(await to.logged(/^call/)).toMatchObject({
-    ...{ level: 'error', msg: 'call failed', error: 'gateway-failed', status: 500 },
+    level: 'error',
+    msg: 'call failed',
+    error: 'gateway-failed',
+    status: 500,
     err: { type: 'TypeError', message: 'a bug of the store', stack: expect.stringContaining('logs.test.ts') },
   })
 })

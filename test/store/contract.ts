@@ -69,10 +69,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
   test.each(['\0', 'a\0b', '\ud800'])('a look for %j, which no name has, finds nothing', async (text) => {
     await store.put({ names: [named({ name: 'a' })], quote: quote({ id: 'a' }) })
     const found = await Promise.all([
-      ...[store.named('acme', text), store.named(text, 'a'), store.claimsOfReference(text, 'a')],
-      ...[store.listClaims({ tenant: text }), store.listEvents({ tenant: text })],
-      ...[store.quote('acme', text), store.shipment('acme', text), store.findClaim(text, 'a')],
-      ...[store.claimByHandle(text), store.findEvent(text)],
+      store.named('acme', text),
+      store.named(text, 'a'),
+      store.claimsOfReference(text, 'a'),
+      store.listClaims({ tenant: text }),
+      store.listEvents({ tenant: text }),
+      store.quote('acme', text),
+      store.shipment('acme', text),
+      store.findClaim(text, 'a'),
+      store.claimByHandle(text),
+      store.findEvent(text),
     ])
     expect(await store.countClaims(1, text)).toHaveProperty('booked', 0)
     expect(found.flat()).toEqual(Array(5).fill(undefined))

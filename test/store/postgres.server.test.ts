@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NAMED } from '../../src/outside/store/postgres/batches.ts'
-import { openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
+import { inspectPostgres, openPostgresStore } from '../../src/outside/store/postgres/postgres.ts'
 import { type ClaimChange, LockTimeout, type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
@@ -204,9 +204,11 @@ test('a lock that its holder renews while another gateway asks for it stays with
 test.each([
   ['password', ':password@', ':wrong@'],
   ['database', /[^/]*$/, 'nowhere'],
+  ['permission', /$/, '?options=-crole%3Dpg_monitor'],
 ])('a wrong %s is an error at the start', async (_, right, wrong) => {
   const url = (await server.createDatabase()).replace(right, wrong)
-  await expect(openPostgresStore({ url })).rejects.toThrow(/password|nowhere/)
+  await expect(openPostgresStore({ url })).rejects.toThrow(/password|nowhere|denied/)
+  await expect(inspectPostgres(url)).rejects.toThrow(/password|nowhere|Run: GRANT/)
 })
 
 test("a store has the server's time as soon as it is open, and opens no more connections than allowed", async () => {

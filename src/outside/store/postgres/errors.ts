@@ -28,8 +28,8 @@ export const isReadOnly = hasCode(/^25006$/)
 /** Reports whether a statement failed because another session prepared it. Nothing was done. */
 export const isNotPrepared = hasCode(/^(?:26000|42P05)$/)
 
-/** Reports whether the address is wrong: unknown user, wrong password, no such database. */
-const isWrongAddress = hasCode(/^(?:28|3D)/)
+/** Reports whether the address is wrong: unknown user, wrong password, no such database, or a user without a permission. */
+const isWrongAddress = hasCode(/^(?:28|3D|42501)/)
 
 /** Reports whether a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
@@ -41,5 +41,6 @@ export function asStoreError(error: unknown): Error {
   if (error instanceof StoreDown || error instanceof StoreTooNew || error instanceof WriteRefused) return error
   const message = messageOf(error)
   if (isInvalidWrite(error)) return new WriteRefused(`The store refused a write: ${message}`, { cause: error })
-  return new StoreDown(`PostgreSQL does not answer: ${message}`, { cause: error })
+  const what = isWrongAddress(error) ? 'refuses the gateway' : 'does not answer'
+  return new StoreDown(`PostgreSQL ${what}: ${message}`, { cause: error })
 }

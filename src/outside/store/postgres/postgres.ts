@@ -204,9 +204,18 @@ function* sizeOf(): Work<StoreSize> {
 
 const TABLES = "SELECT tablename AS name FROM pg_catalog.pg_tables WHERE schemaname = 'transload' ORDER BY tablename"
 
+/** Returns the statement that lets the user create the schema; no row if it may. */
+const MISSING_RIGHT = `SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) AS remedy
+  WHERE NOT has_database_privilege(current_database(), 'CREATE')`
+
 /** Inspects a store on PostgreSQL at one moment; undefined if there is none. Nothing is written, and gateways keep running. */
 export const inspectPostgres = (url: string): Promise<Inspection | undefined> =>
   lookAt(url, async (client, version) => {
+    if (version === 0) {
+      const { rows } = await client.query(MISSING_RIGHT)
+      if (rows.length > 0) throw new StoreDown(`The user may not create the schema. Run: ${rows[0].remedy}`)
+      return undefined
+    }
     const content = await run(client, contentOf(TABLES), INSPECTION_TIMEOUT_MS)
     const doubt = await run(client, doubtReads.doubt())
     return { version, programVersion: VERSION, faults: [], ...content, origin: { kind: 'own' }, doubt }
@@ -214,16 +223,15 @@ export const inspectPostgres = (url: string): Promise<Inspection | undefined> =>
 
 /** Reports whether there may be a store: true unless a server says that there is none. */
 export const mayHaveStore = async (url: string): Promise<boolean> =>
-  (await lookAt(url, async () => true).catch(() => true)) ?? false
+  lookAt(url, async (_client, version) => version > 0).catch(() => true)
 
-/** Looks at a store at one moment; returns undefined if there is none. */
+/** Looks at a store at one moment; its version is 0 if there is none. */
 async function lookAt<T>(url: string, look: (client: pg.Client, version: number) => Promise<T>) {
   let client: pg.Client | undefined
   try {
     client = await connectTo(readAddress(url).server)
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    const version = await stepsOf(client)
-    return version === 0 ? undefined : await look(client, version)
+    return await look(client, await stepsOf(client))
   } catch (error) {
     throw asStoreError(error)
   } finally {
