@@ -113,7 +113,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
       }
       if (!isObject(theirs)) {
         const fault =
-          bytes.length === 0 ? ', and this one is empty' : theirs === undefined ? ', and this is no JSON' : ''
+          bytes.length === 0 ? ', and this one is empty' : theirs === undefined ? ', and this is not JSON' : ''
         const beginning = theirs ?? bytes.toString('utf8', 0, LONGEST_SHOWN)
         refused(400, 'body', beginning, undefined, `the body is a JSON object${fault}`)
       }
@@ -327,7 +327,7 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       const planned = Array.isArray(ours) ? ours.slice(0, MOST_ROWS) : []
       // The entries of a list have one shape. An update's first entry exists already and has an id; later ones may be new.
       const later = shape.of.kind === 'object' ? { ...shape.of, required: [] } : shape.of
-      if (theirs.length === 0) note(path, theirs, ours, `${path} is not empty`)
+      if (theirs.length === 0) note(path, theirs, ours, `${path} has at least one entry`)
       if (theirs.length > MOST_ROWS) note(path, theirs, ours, `${path} has more entries than are checked`)
       const entries = theirs.slice(0, MOST_ROWS)
       // A VIN says which vehicle is meant, wherever it stands; without VINs, the position does.
