@@ -139,10 +139,10 @@ export function refusalAhead(config: Config): string | undefined {
     // What is no store is told elsewhere.
     return configurationErrors(error)?.[0]
   }
-  const { newest, store } = readMemory(config) ?? {}
-  const rows = (table: string) => `${table} WHERE handle = '${newest?.replaceAll("'", "''")}'`
-  if (newest === undefined || hasRows(path, rows('claims')) || hasRows(path, rows('old_trails'))) return undefined
-  return `the store ${path} lacks bookings of ${store}, which this installation used last`
+  const last = readMemory(config)
+  const rows = (table: string) => `${table} WHERE handle = '${last?.newest?.replaceAll("'", "''")}'`
+  const isKnown = hasRows(path, rows('claims')) || hasRows(path, rows('old_trails'))
+  return lackOf(config, last, isKnown, !hasRows(path, 'claims'))
 }
 
 /**
@@ -181,19 +181,29 @@ async function wrongStore(store: Store, config: Config, last: Memory | undefined
   if ((await store.doubt()) !== undefined) return undefined
   const copied = originText(await store.origin())
   if (copied !== undefined) return copied
+  // A key that is booked again has another handle, and the trail of both.
+  const isKnown = last?.newest !== undefined && (await store.audit(last.newest)).length > 0
+  return lackOf(config, last, isKnown, (await newestIn(store)) === undefined)
+}
+
+/** Returns what a store lacks that this installation had; undefined if nothing. */
+function lackOf(
+  config: Config,
+  last: Memory | undefined,
+  isNewestKnown: boolean,
+  isEmpty: boolean,
+): string | undefined {
   const place = storePlace(config.STORE_URL)
   if (last?.newest !== undefined) {
-    // A key that is booked again has another handle, and the trail of both.
-    if ((await store.audit(last.newest)).length > 0) return undefined
+    if (isNewestKnown) return undefined
     if (last.store === place) return `the store ${place} lacks bookings that it had when this installation used it last`
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
   const file = memoryFile(config)
-  if (!last && file !== undefined && textOf(file) !== undefined && (await newestIn(store)) === undefined)
+  if (!last && isEmpty && textOf(file) !== undefined)
     return `${file}, which says which store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = storePlace(DEFAULT_STORE)
-  const isMissed = last?.store !== place && byDefault !== place && (await newestIn(store)) === undefined
-  if (!isMissed || !hasRows(byDefault, 'claims')) return undefined
+  if (!isEmpty || last?.store === place || byDefault === place || !hasRows(byDefault, 'claims')) return undefined
   return `the store ${place} is empty, and ${byDefault}, which this installation used before, has bookings: "transload store copy" takes them over`
 }
 
