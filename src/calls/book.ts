@@ -171,8 +171,16 @@ async function quoteOfBooking(
     const sendsQuoteId = quote.approval === 'approved'
     return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId }, shipments }
   }
-  const [older] = await names.approvedBefore(tenant, quote, bearers)
+  const older =
+    (await names.approvedBefore(tenant, quote, bearers))[0] ?? (await ofOwnNumber(quote, values, tenant, names))
   return { subject, approved: older && { quote: older, sendsQuoteId: false }, shipments }
+}
+
+/** Returns the approved quote that had the own number of a quote before, and one of these names as well. */
+async function ofOwnNumber(quote: RememberedQuote, values: readonly string[], tenant: string, names: Names) {
+  if (quote.own === undefined || values.includes(quote.own)) return undefined
+  const approved = await names.approvedBefore(tenant, quote, await names.bearersOf(tenant, quote.own))
+  return approved.find((earlier) => earlier.names.some((name) => values.includes(name)))
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up. */

@@ -283,7 +283,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       ),
     /**
      * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
-     * has a number of its own, other than this one's, is not meant by its order's.
+     * has a number of its own is not meant by its order's.
      */
     approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
@@ -292,9 +292,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         for (const id of [booked, row.approved]) {
           if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
           const earlier = await quoteOf(tenant, id)
-          const { own = row.name, approval } = earlier
-          const isMeant = id === booked || isSameThing(own, row.name) || isSameThing(own, quote.own ?? '')
-          if (isMeant && approval !== '') approved.set(thingKey(id), earlier)
+          const isMeant = id === booked || earlier.own === undefined || isSameThing(earlier.own, row.name)
+          if (isMeant && earlier.approval !== '') approved.set(thingKey(id), earlier)
         }
       }
       return [...approved.values()]
