@@ -190,7 +190,10 @@ export function approving<T>(
     const before = await names.quote(tenant, id)
     const isNew = before.approval === ''
     const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
-    if (isNew) await note('sent')
+    if (isNew) {
+      await note('sent')
+      await store.noteApproval({ tenant, id }, namesOfItsShipment(before))
+    }
     // Not retried later: if the store fails, the quote counts as perhaps approved, which only costs its booking a read.
     const takeBack = async () => {
       if (isNew && isHeld()) await note('').catch(() => undefined)

@@ -264,12 +264,10 @@ export async function play(
       const all = JSON.stringify(shipment)
       for (const [name, value] of pairsOf(words)) meet(value, at({ ...shipment, vins, all }, name), line)
     },
-    name: ([name = '', id = '', kind = 'shipment']) =>
+    name: ([name = '', id = '', kind]) =>
       store.load(
         [{ tenant: CLIENT.id, kind: kind === 'quote' ? kind : 'shipment', name, id, givenBy: 'caller', vin: '' }],
-        {
-          replace: true,
-        },
+        { replace: true },
       ),
     quoted: ([name = ''], line) => meet(name, [...sandbox.quotes.keys()].at(-1), line),
     live: ([count], line) => expect(shipments(gateway), line).toHaveLength(Number(count)),

@@ -75,6 +75,7 @@ const handle = fc.tuple(tenant, name).map(([one, of]) => `bk_${one}_${of}`)
 
 const namesAndClaims: Verbs = {
   put: [write],
+  noteApproval: [quote, fc.tuple(name)],
   unlink: [names],
   load: [loaded, fc.record({ replace: fc.boolean() })],
   noteUses: [tenant, fc.tuple(name)],

@@ -205,10 +205,16 @@ export async function* scan(
 const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
 
+/** True if the approval of a quote with an id in a name's row, which is called `old`, was sent. */
+const isApproved = (id: string) => `EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
+    AND quote.key = transload.thing_key(${id}) AND quote.approval <> '')`
+
 /** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
 export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
-  approved = CASE WHEN old.id <> excluded.id AND EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
-    AND quote.key = transload.thing_key(old.id) AND quote.approval <> '') THEN old.id ELSE old.approved END`
+  approved = CASE WHEN old.id <> excluded.id AND ${isApproved('old.id')} THEN old.id ELSE old.approved END`
+
+const NOTE_APPROVAL = `UPDATE transload.names AS old SET approved = $3 WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2))
+  AND kind = 0 AND bearer = '' AND transload.thing_key(id) <> transload.thing_key($3) AND NOT ${isApproved('old.approved')}`
 
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
@@ -285,6 +291,9 @@ export const nameWrites: WorkOf<NameWrites> = {
     }
     if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
+  },
+  *noteApproval({ tenant, id }, names) {
+    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), id)
   },
   *unlink(names) {
     let dropped = 0

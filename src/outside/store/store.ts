@@ -178,6 +178,8 @@ export interface NameWrites {
    * whatever its `at`. A name's `at` never goes back.
    */
   put(write: NamesWrite): Promise<void>
+  /** Notes with names that mean newer quotes that this one's approval was sent, unless they have such an earlier quote. */
+  noteApproval(quote: ThingId, names: readonly string[]): Promise<void>
   /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
   unlink(names: readonly NameOfId[]): Promise<number>
   /** Writes many names in one durable step. A quote's name that means another id is kept and listed, unless `replace`. */
