@@ -46,7 +46,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   const { tenant } = caller
   const subject = await quoteNamedBy(requireReference(call), call, rooms)
   const plan = plannedCall(call, subject)
-  const answer = await approving(tenant, subject.id, sending.deadline, rooms, (approval) =>
+  const answer = await approving(tenant, subject.quote, sending.deadline, rooms, (approval) =>
     approveOnce(plan, approval, tenant, sending, rooms),
   )
   return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
@@ -179,7 +179,7 @@ interface NotedApproval {
  */
 export function approving<T>(
   tenant: string,
-  id: string,
+  { id, names: called }: NamedQuote,
   deadline: number,
   { names, bookings, store }: CallRooms,
   run: (approval: NotedApproval) => Promise<T>,
@@ -187,7 +187,7 @@ export function approving<T>(
   return withQuoteLock(tenant, id, { deadline }, store, async (isHeld) => {
     await bookings.changesRecorded(tenant)
     // Read from the store under the lock: another gateway may have approved the quote since it was found.
-    const before = await names.quote(tenant, id)
+    const before = await names.quote(tenant, id, called)
     const isNew = before.approval === ''
     const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
     if (isNew) {

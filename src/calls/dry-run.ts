@@ -214,8 +214,9 @@ async function lookAtNamed(
       return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
     }
     case 'quote': {
-      const quote = await names.quote(tenant, resolution.id)
-      const plan = planCall(request, quoteSubject(reference, resolution, quote), settings)
+      const subject = await quoteSubject(reference, resolution, tenant, names)
+      const { quote } = subject
+      const plan = planCall(request, subject, settings)
       const { verb, example } = request.compiled.action
       const prospect = verb === 'approve' ? await foreseeApproval(plan, reference, quote, tenant, rooms) : { plan }
       const sentence = ignoredSentence(resolution.ignored)

@@ -248,7 +248,7 @@ async function passApproval(
   }
   // Nothing is noted for a credential that the service has not accepted.
   if (!acceptance.isProven() || serviceId(id) === undefined) return noteReply(await pass())
-  return approving(tenant, id, deadline, rooms, async (approval) => {
+  return approving(tenant, rememberedQuote(id), deadline, rooms, async (approval) => {
     approval.isSent = true
     const reply = await pass(approval.isHeld)
     if (refusesChange(reply.status)) await approval.takeBack()

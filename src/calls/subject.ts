@@ -7,7 +7,7 @@ import { idAt, isCanceled, type Shipment, shipmentNamed, shipmentWithId } from '
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
-import type { Look, RememberedQuote, SeenShipment } from '../state/names/names.ts'
+import { type Look, type Names, type RememberedQuote, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import {
   type NameUse,
   type Reference,
@@ -91,16 +91,18 @@ export function shipmentSubject(
 export async function quoteNamedBy(reference: Reference, { caller: { tenant } }: AskingCall, { names }: AskingRooms) {
   const { resolution } = await names.resolve(reference, tenant)
   if (resolution.is !== 'quote') throw notMeant(resolution, reference)
-  return quoteSubject(reference, resolution, await names.quote(tenant, resolution.id))
+  return quoteSubject(reference, resolution, tenant, names)
 }
 
-export function quoteSubject(
-  { names }: Reference,
-  { ignored }: { readonly ignored: readonly SentName[] },
-  quote: RememberedQuote,
+export async function quoteSubject(
+  { names: sent }: Reference,
+  { id, ignored }: { readonly id: string; readonly ignored: readonly SentName[] },
+  tenant: string,
+  names: Names,
 ) {
-  const isIgnored = (field: string) => ignored.some(([other]) => other === field)
-  const [, sentNumber] = names.find(([field]) => field === 'ShipmentNumber' && !isIgnored(field)) ?? []
+  const meant = sent.filter(([field]) => !ignored.some(([other]) => other === field))
+  const quote = await names.quote(tenant, id, valuesOf(meant))
+  const [, sentNumber] = meant.find(([field]) => field === 'ShipmentNumber') ?? []
   return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }
 }
 

@@ -104,10 +104,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rows
   }
 
-  async function quoteOf(tenant: string, id: string): Promise<RememberedQuote> {
+  async function quoteOf(tenant: string, id: string, called?: readonly string[]): Promise<RememberedQuote> {
     const quote = await store.quote(tenant, id)
     if (quote) noteUse(tenant, quote.at, () => [quote.id, thingKey(id)])
-    return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs)
+    return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
   /** Returns what is known about a value, and adds the shipments that it may mean. */
@@ -251,7 +251,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         }
       }
     },
-    /** Returns the quote with an id, and what is remembered of it. */
+    /** Returns the quote with an id, and what is remembered of it; `called` are names by which it was found. */
     quote: quoteOf,
     /**
      * Returns the quote that a booking refers to with one of these values, the shipments without a quote that have such a name, and all
@@ -270,7 +270,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         const named = rows.find(({ kind }) => kind === 'quote')
         const stored = named ? named.quote : await store.quote(tenant, value)
         const id = named?.id ?? stored?.id
-        if (id !== undefined) quote = rememberedQuote(id, stored, store.now() - quoteMemoryMs)
+        if (id !== undefined) quote = rememberedQuote(id, stored, store.now() - quoteMemoryMs, [value])
       }
       return { quote, shipments, bearers }
     },
@@ -336,13 +336,20 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   }
 }
 
-/** Returns what is remembered of a quote, without facts that are older than `oldest`. */
-export function rememberedQuote(id: string, quote?: Quote, oldest = 0): RememberedQuote {
+/** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
+export function rememberedQuote(
+  id: string,
+  quote?: Quote,
+  oldest = 0,
+  called: readonly string[] = [],
+): RememberedQuote {
   const { own = '', names = [], facts, price, approval = '', idsInApproval = [], at = 0 } = quote ?? {}
   return {
     id,
     own: own || undefined,
-    names: [...new Set([...names, ...(own === '' ? [] : [own]), id])],
+    names: [
+      ...new Set([...names, ...(own === '' ? [] : [own]), ...called.filter((name) => !isSameThing(name, id)), id]),
+    ],
     facts: facts && at >= oldest ? facts : undefined,
     price: price || undefined,
     approval,
