@@ -292,11 +292,12 @@ async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent }, settings }: Plan,
   id: string,
   quote: RememberedQuote,
-  { tenant, handle }: Claim,
+  claim: Claim,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MergedShipment | undefined> {
   const { names } = rooms
+  const { tenant, handle } = claim
   const compiled = rooms.catalog.actions.values().find(({ action }) => action.verb === 'update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(request)
@@ -310,7 +311,14 @@ async function mergeIntoApproved(
     verify: async (reply: UpstreamReply) => {
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
-      requireOfQuote(seenShipment(shipment), quote, vin)
+      const seen = seenShipment(shipment)
+      const known = await names.shipment(tenant, id)
+      if (id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id))
+        requireOfQuote(seen, quote, vin)
+      // Another quote of this name made it.
+      else if (known?.quote) requireOfQuote(seen, { ...quote, id: known.quote }, vin)
+      // An imported one has nothing of the quote but the name.
+      else if (isOtherVehicle(claim, NO_CLAIM, { formerVins: {}, ...known, ...seen })) return undefined
       // A booking with an unknown outcome may own this shipment.
       const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
