@@ -276,11 +276,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     },
     bearersOf,
     shipment: store.shipment,
-    /** Returns the ids of the shipments to which the service gave this name. */
-    idsNamed: async (tenant: string, number: string) =>
-      (await store.named(tenant, number)).flatMap(({ kind, givenBy, id }) =>
-        kind === 'shipment' && givenBy === 'service' ? [id] : [],
-      ),
+    /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
+    idsNamed: async (tenant: string, name: string) =>
+      (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
     /**
      * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
      * has a number of its own is not meant by its order's.
