@@ -46,6 +46,8 @@ import { answerOf } from './version1-answer.ts'
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
 interface ApprovedQuote {
   readonly quote: RememberedQuote
+  /** Those that its name meant before. If it is not known whether its own approval was made, theirs count, too. */
+  readonly earlier: readonly RememberedQuote[]
   /** False if the approval's outcome is not known, or if the name has a newer quote. */
   readonly sendsQuoteId: boolean
 }
@@ -103,8 +105,8 @@ async function bookOnce(
   try {
     await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
     const mergeable = approved
-      ? await beforeSending(mergeableShipments(approved.quote, claimed.claim.tenant, rooms))
-      : []
+      ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
+      : NONE_MERGEABLE
     await beforeSending(requireOtherVehicle(shipments, mergeable, claimed.claim, booking.look, rooms))
     made = approved
       ? await makeOfApproved(plan, approved, mergeable, claimed.claim, held, rooms)
@@ -118,7 +120,7 @@ async function bookOnce(
 /** Throws if the booking's reference is the number of a live shipment that no booking here made, and that may have its vehicle. */
 async function requireOtherVehicle(
   shipments: readonly string[],
-  mergeable: readonly string[],
+  mergeable: Mergeable,
   claim: Claim,
   look: Booking['look'],
   rooms: CallRooms,
@@ -135,12 +137,12 @@ async function requireOtherVehicle(
 /** Returns the shipments that no booking here made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
   shipments: readonly string[],
-  mergeable: readonly string[],
+  mergeable: Mergeable,
   wanted: BookedVehicle & { readonly tenant: string },
   { names, bookings }: CallRooms,
 ) {
   const ids: string[] = []
-  for (const id of shipments.filter((one) => !mergeable.some((other) => isSameThing(one, other)))) {
+  for (const id of shipments.filter((one) => !mergeable.keys().some((other) => isSameThing(one, other)))) {
     if (await bookings.isBooked(wanted.tenant, id)) continue
     const stored = await names.shipment(wanted.tenant, id)
     // An import knows one VIN alone, and the shipment may have more vehicles.
@@ -167,20 +169,22 @@ async function quoteOfBooking(
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
   if (!quote) return { subject, approved: undefined, shipments }
-  if (quote.approval !== '') {
-    const sendsQuoteId = quote.approval === 'approved'
-    return { subject: { ...subject, sendsQuoteId }, approved: { quote, sendsQuoteId }, shipments }
+  if (quote.approval === 'approved') {
+    const approved = { quote, earlier: [], sendsQuoteId: true }
+    return { subject: { ...subject, sendsQuoteId: true }, approved, shipments }
   }
-  const older =
-    (await names.approvedBefore(tenant, quote, bearers))[0] ?? (await ofOwnNumber(quote, values, tenant, names))
-  return { subject, approved: older && { quote: older, sendsQuoteId: false }, shipments }
+  const found = await names.approvedBefore(tenant, quote, bearers)
+  const earlier = found.length > 0 ? found : await ofOwnNumber(quote, values, tenant, names)
+  if (quote.approval === 'sent') return { subject, approved: { quote, earlier, sendsQuoteId: false }, shipments }
+  const [older, ...others] = earlier
+  return { subject, approved: older && { quote: older, earlier: others, sendsQuoteId: false }, shipments }
 }
 
-/** Returns the approved quote that had the own number of a quote before, and one of these names as well. */
+/** Returns the approved quotes that had the own number of a quote before, and one of these names as well. */
 async function ofOwnNumber(quote: RememberedQuote, values: readonly string[], tenant: string, names: Names) {
-  if (quote.own === undefined || values.includes(quote.own)) return undefined
+  if (quote.own === undefined || values.includes(quote.own)) return []
   const approved = await names.approvedBefore(tenant, quote, await names.bearersOf(tenant, quote.own))
-  return approved.find((earlier) => earlier.names.some((name) => values.includes(name)))
+  return approved.filter((earlier) => earlier.names.some((name) => values.includes(name)))
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up. */
@@ -234,16 +238,15 @@ const NO_REPLY = { status: 0, headers: {}, body: Buffer.alloc(0) }
 async function makeOfApproved(
   plan: Plan,
   approved: ApprovedQuote,
-  mergeable: readonly string[],
+  mergeable: Mergeable,
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
 ): Promise<MadeBooking> {
   const { tenant } = claim
-  const { quote } = approved
-  if (mergeable.length === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
+  if (mergeable.size === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
-  for (const id of mergeable) {
+  for (const [id, quote] of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
     // Here, too, with the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
@@ -262,20 +265,24 @@ async function isFurtherVehicle(
   return false
 }
 
-/**
- * Returns the ids of an approved quote's shipments that a booking may be merged into; none if the shipment with the quote's own id is
- * booked.
- */
+/** The ids of shipments that a booking may be merged into, each with its approved quote, in the order in which they are tried. */
+type Mergeable = ReadonlyMap<string, RememberedQuote>
+const NONE_MERGEABLE: Mergeable = new Map()
+
+/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked. */
 async function mergeableShipments(
-  quote: RememberedQuote,
+  { quote: first, earlier }: ApprovedQuote,
   tenant: string,
   { bookings, names }: CallRooms,
-): Promise<readonly string[]> {
-  if (await bookings.isBooked(tenant, quote.id)) return []
-  const { idsInApproval } = await names.quote(tenant, quote.id)
-  const mergeable = [quote.id]
-  for (const id of new Set([...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]))
-    if (id !== quote.id && !(await bookings.isBooked(tenant, id))) mergeable.push(id)
+): Promise<Mergeable> {
+  if (await bookings.isBooked(tenant, first.id)) return NONE_MERGEABLE
+  const mergeable = new Map([[first.id, first]])
+  for (const quote of [first, ...earlier]) {
+    const { idsInApproval } = await names.quote(tenant, quote.id)
+    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))])
+      if (!mergeable.has(id) && !(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)
+    if (quote.approval === 'approved') break
+  }
   return mergeable
 }
 
@@ -456,7 +463,7 @@ export async function foreseeBooking(
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
-  const mergeable = asks ? await mergeableShipments(approved.quote, tenant, rooms) : []
+  const mergeable = asks ? await mergeableShipments(approved, tenant, rooms) : NONE_MERGEABLE
   const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
   const standing = [...(met ? [met.shipment] : []), ...(await unbooked(shipments, mergeable, wanted, rooms))]
   const remarks = standing.map(
@@ -464,12 +471,12 @@ export async function foreseeBooking(
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
   )
   if (!asks) return { plan, remarks }
-  if (mergeable.length === 0) return { plan: withoutQuoteId(plan), remarks }
+  if (mergeable.size === 0) return { plan: withoutQuoteId(plan), remarks }
   return {
     plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
     remarks: [
       ...remarks,
-      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf(mergeable, rooms)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
+      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf([...mergeable.keys()], rooms)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
     ],
   }
 }
