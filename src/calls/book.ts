@@ -174,7 +174,7 @@ async function quoteOfBooking(
     return { subject: { ...subject, sendsQuoteId: true }, approved, shipments }
   }
   const found = await names.approvedBefore(tenant, quote, bearers)
-  const earlier = found.length > 0 ? found : await ofOwnNumber(quote, values, tenant, names)
+  const earlier = [...found, ...(await ofOwnNumber(quote, values, tenant, names))]
   if (quote.approval === 'sent') return { subject, approved: { quote, earlier, sendsQuoteId: false }, shipments }
   const [older, ...others] = earlier
   return { subject, approved: older && { quote: older, earlier: others, sendsQuoteId: false }, shipments }

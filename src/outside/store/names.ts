@@ -205,9 +205,12 @@ export async function* scan(
 const nextTurn = (tenant: string, name: string) =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
 
-/** True if the approval of a quote with an id in a name's row, which is called `old`, was sent. */
+/**
+ * True if the approval of a quote with an id in a name's row, which is called `old`, was sent. A quote that has a number of its own is not
+ * meant by its order's.
+ */
 const isApproved = (id: string) => `EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
-    AND quote.key = transload.thing_key(${id}) AND quote.approval <> '')`
+    AND quote.key = transload.thing_key(${id}) AND quote.approval <> '' AND coalesce(quote.own, '') IN ('', coalesce(old.whole, old.name)))`
 
 /** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
 export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,

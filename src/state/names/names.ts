@@ -279,10 +279,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
-    /**
-     * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
-     * has a number of its own is not meant by its order's.
-     */
+    /** Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. */
     approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
       for (const row of bearers) {
@@ -290,8 +287,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         for (const id of [booked, row.approved]) {
           if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
           const earlier = await quoteOf(tenant, id)
-          const isMeant = id === booked || earlier.own === undefined || isSameThing(earlier.own, row.name)
-          if (isMeant && earlier.approval !== '') approved.set(thingKey(id), earlier)
+          if (earlier.approval !== '') approved.set(thingKey(id), earlier)
         }
       }
       return [...approved.values()]
