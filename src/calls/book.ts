@@ -31,7 +31,7 @@ import {
   type NamesWrite,
   type Vehicle,
 } from '../outside/store/store.ts'
-import type { Booking, IdentifiedBooking, MadeBooking } from '../state/bookings/bookings.ts'
+import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
@@ -117,7 +117,7 @@ async function bookOnce(
   return bookings.made(claimed, made)
 }
 
-/** Throws if the booking's reference is the number of a live shipment that no booking here made, and that may have its vehicle. */
+/** Throws if the booking's reference is the number of a live shipment that no booking of it made, and that may have its vehicle. */
 async function requireOtherVehicle(
   shipments: readonly string[],
   mergeable: Mergeable,
@@ -134,16 +134,17 @@ async function requireOtherVehicle(
   }
 }
 
-/** Returns the shipments that no booking here made or is merged into, unless they are known to be gone or of another vehicle. */
+/** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
   shipments: readonly string[],
   mergeable: Mergeable,
-  wanted: BookedVehicle & { readonly tenant: string },
-  { names, bookings }: CallRooms,
+  wanted: BookedVehicle & { readonly tenant: string; readonly reference: string },
+  { names, store }: CallRooms,
 ) {
   const ids: string[] = []
   for (const id of shipments.filter((one) => !mergeable.keys().some((other) => isSameThing(one, other)))) {
-    if (await bookings.isBooked(wanted.tenant, id)) continue
+    const holders = await holdersOf(wanted.tenant, id, store)
+    if (holders.some(({ reference }) => reference === wanted.reference)) continue
     const stored = await names.shipment(wanted.tenant, id)
     // An import knows one VIN alone, and the shipment may have more vehicles.
     const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
