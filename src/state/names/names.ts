@@ -170,7 +170,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const { names } = await quoteOf(tenant, id)
       const older = { id, shipments: kind === 'quote' ? [] : await bookedFrom(tenant, id, shipments) }
       for (const [value, name] of known)
-        if (names.includes(value)) known.set(value, { ...name, olderQuotes: [...name.olderQuotes, older] })
+        if (names.includes(value) && id !== name.quote?.id)
+          known.set(value, { ...name, olderQuotes: [...name.olderQuotes, older] })
     }
   }
 

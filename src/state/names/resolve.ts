@@ -192,7 +192,7 @@ function meaningOf(
   if (quote) {
     if (openBooking) return undefined
     const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
-    const olderIds = olderQuotes.flatMap((one) => one.shipments)
+    const olderIds = olderQuotes.flatMap((one) => standing(one.shipments, shipments))
     return { ids: standing(ids, shipments), olderIds, namedBy: 'quote' }
   }
   if (ofService.length > 0) return { ids: standing(ofService, shipments), namedBy: 'service' }
