@@ -66,7 +66,7 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   const booking: Booking = {
     ...bookingOf(plan, call.headers, caller, sending.deadline),
     refusal: call.brownout,
-    request: { id: sending.requestId, route: routeOf(plan) },
+    request: { id: sending.requestId, route: routeOf(plan), quote: subject.quote?.id ?? '' },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // A read that shows the shipment as gone frees the key.
     look: async (shipment, afterUpdates = false) => {

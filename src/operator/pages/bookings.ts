@@ -7,7 +7,7 @@ import { isPlainId } from '../../language/text/service-text.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { AuditEntry, Claim, ClaimState } from '../../outside/store/store.ts'
-import { type BookingRequest, MOST_COUNTED, outcomeUnknown, publicView } from '../../state/bookings/bookings.ts'
+import { MOST_COUNTED, outcomeUnknown, publicView, requestOf } from '../../state/bookings/bookings.ts'
 import { isReopened } from '../../state/bookings/settlement.ts'
 import { durationOf, isoTime, MINUTE_MS, STATES, sentenceOf, stateOf } from '../words.ts'
 import { countOf, type OperatorRooms } from './home.ts'
@@ -40,7 +40,7 @@ const statePill = (booking: Pick<Claim, 'state' | 'shipment'>): Html => pill(sta
 type ShownBooking = ReturnType<typeof viewOf>
 
 function viewOf(claim: Claim) {
-  const { id, route = [] }: Partial<BookingRequest> = claim.request === '' ? {} : JSON.parse(claim.request)
+  const { id, route = [] } = requestOf(claim)
   const { year = '', make = '', model = '' } = toldBy(claim)
   const settle = `transload bookings settle ${claim.handle}`
   return {

@@ -243,7 +243,7 @@ interface ClaimedBooking extends BookedVehicle {
   /** The gateway instance that made the last change. */
   readonly instance: string
   readonly reference: string
-  /** The call that made the claim, for people: JSON of its request id and its vehicle's route; empty if it is not known. */
+  /** The call that made the claim: JSON of its request id, its vehicle's route and its quote; empty if it is not known. */
   readonly request: string
 }
 

@@ -49,11 +49,13 @@ export interface IdentifiedBooking extends BookingIdentity {
   readonly deadline: number
 }
 
-/** A booking's call, as the booking's page shows it. */
+/** A booking's call, as its claim keeps it. */
 export interface BookingRequest {
   readonly id: string
   /** Where the vehicle is picked up and delivered. */
   readonly route: readonly string[]
+  /** The id of the quote that it refers to; empty if there is none. */
+  readonly quote: string
 }
 
 /** A booking to be sent. */
@@ -393,6 +395,9 @@ async function claimsBeside(
 export async function holdersOf(tenant: string, shipment: string, store: Claims): Promise<readonly Claim[]> {
   return (await store.claimsOfShipment(tenant, shipment)).filter(({ state }) => state === 'booked')
 }
+
+/** Returns the call that made a claim, as far as it is known. Only this program writes its JSON. */
+export const requestOf = ({ request }: Claim): Partial<BookingRequest> => (request === '' ? {} : JSON.parse(request))
 
 /** A placeholder for the key that only the live call makes. */
 export const NEW_KEY = 'bk_…'

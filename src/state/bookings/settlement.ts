@@ -7,7 +7,7 @@ import { toldBy } from '../../outside/store/claim.ts'
 import type { AuditEntry, Claim, ClaimState, Quote, Store } from '../../outside/store/store.ts'
 import { namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
-import { holdersOf, numberIn, priceHeader, SHIPMENT_NUMBER } from './bookings.ts'
+import { holdersOf, numberIn, priceHeader, requestOf, SHIPMENT_NUMBER } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -148,15 +148,16 @@ function answerOf(
   }
 }
 
-/** Gives a booking's reference and its shipment's number to that shipment, in one durable step. Returns the reference's quote. */
+/** Gives a booking's reference and its shipment's number to that shipment, in one durable step. Returns the booking's quote. */
 async function giveNames(
   claim: Claim,
   { shipment: id, number, body }: BookedShipment,
   store: Store,
 ): Promise<Quote | undefined> {
-  const { tenant, reference } = claim
-  const quote =
-    reference === '' ? undefined : (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')
+  const { tenant } = claim
+  // The reference may name a newer quote by now.
+  const { quote: from = '' } = requestOf(claim)
+  const quote = from === '' ? undefined : await store.quote(tenant, from)
   const shown = body ? vehiclesIn(body) : []
   const { vin, year = '', make = '', model = '' } = toldBy(claim)
   await store.put({
@@ -164,13 +165,13 @@ async function giveNames(
     shipment: {
       tenant,
       id,
-      own: quote?.quote?.own ?? '',
+      own: quote?.own ?? '',
       vehicles: shown.length > 0 ? shown : [{ vin, year, make, model }],
       state: 'live',
       quote: quote?.id ?? '',
     },
   })
-  return quote?.quote
+  return quote
 }
 
 /** Takes a booking's names away from the shipment that a settlement gave them to. */
