@@ -456,9 +456,13 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
   if (!newest) throw new Error('Nothing bears the name.')
   const one = (id: string, entry: number, kind: 'none' | 'own' | 'former' | 'new' | 'changed', row: Row) =>
     ({ is: 'shipment', id, entry, vin: kind, row }) as const
-  // An update or a read of one that is gone finds nothing, whatever its VIN.
+  // An update or a read of one that is gone finds nothing, whatever its VIN; a cancellation by a VIN that it never had is refused.
   if (shipments.length === 1 && newest.isGone) {
-    return use === 'cancel' ? one(newest.id, 0, vin === '' ? 'none' : 'new', 'no VIN, one shipment') : { is: 'unknown' }
+    if (use !== 'cancel') return { is: 'unknown' }
+    const { before } = newest
+    if (vin !== '' && before.length > 0 && !['', vin].some((had) => before.includes(had)))
+      return { is: 'several', row: 'anything else' }
+    return one(newest.id, 0, vin === '' ? 'none' : 'new', 'no VIN, one shipment')
   }
   if (vin === '') {
     if (shipments.length > 1) {

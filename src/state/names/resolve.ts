@@ -232,7 +232,9 @@ export function chooseVehicle(
   const [holder, ...more] = holdersOf(vin, candidates)
   if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
   // If there are too many shipments to read them all, one that was not read may have the VIN.
-  const blanks = candidates.every(({ vehicles }) => vehicles) ? candidates.flatMap((one) => blankChoices(one, vin)) : []
+  const blanks = candidates.every(({ vehicles }) => vehicles)
+    ? candidates.flatMap((one) => blankChoices(one, vin, use))
+    : []
   const [blank] = blanks
   const isOneShipment = new Set(blanks.map(({ shipment }) => shipment.id)).size === 1
   if (blank && isOneShipment) {
@@ -269,10 +271,12 @@ function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly 
 }
 
 /** Returns the vehicles without a VIN. A shipment that shows no vehicles may have one, unless it last had other VINs. */
-function blankChoices(shipment: KnownShipment, sent: string): readonly VehicleChoice[] {
+function blankChoices(shipment: KnownShipment, sent: string, use: NameUse): readonly VehicleChoice[] {
   const vehicles = vehiclesOf(shipment)
   const { lastVins = [], isGone } = shipment
-  const mayHave = isGone || lastVins.length === 0 || lastVins.includes('') || lastVins.includes(sent)
+  // A cancellation is sent even if the shipment seems to be gone.
+  const isNowhere = isGone && use !== 'cancel'
+  const mayHave = isNowhere || lastVins.length === 0 || lastVins.includes('') || hadVin(shipment, sent)
   if (vehicles.length === 0) return mayHave ? [{ shipment, entry: 0, vin: 'new' }] : []
   return vehicles.flatMap(({ vin }, entry) => (vin === '' ? [{ shipment, entry, vin: 'new' as const }] : []))
 }
