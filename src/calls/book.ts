@@ -22,7 +22,6 @@ import {
 } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import { isOtherVehicle } from '../outside/store/claim.ts'
-import { updateLock } from '../outside/store/locks.ts'
 import {
   type BookedVehicle,
   type Claim,
@@ -69,11 +68,9 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     request: { id: sending.requestId, route: routeOf(plan), quote: subject.quote?.id ?? '' },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // A read that shows the shipment as gone frees the key.
-    look: async (shipment, afterUpdates = false) => {
-      const read = async () => (await look.read(shipment)).state
+    look: async (shipment) => {
       try {
-        const leftMs = sending.deadline - performance.now()
-        return await (afterUpdates ? rooms.store.exclusive(updateLock(tenant, shipment), leftMs, read) : read())
+        return (await look.read(shipment)).state
       } catch (cause) {
         // The booking stands even if the read fails: `No` would make the caller book again.
         throw perhapsBooked(toGatewayError(cause))

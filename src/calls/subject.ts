@@ -7,7 +7,14 @@ import { idAt, isCanceled, type Shipment, shipmentNamed, shipmentWithId } from '
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
-import { type Look, type Names, type RememberedQuote, type SeenShipment, valuesOf } from '../state/names/names.ts'
+import {
+  type Look,
+  type Names,
+  type RememberedQuote,
+  type SeenShipment,
+  type Showing,
+  valuesOf,
+} from '../state/names/names.ts'
 import {
   type NameUse,
   type Reference,
@@ -157,13 +164,13 @@ export async function noteSeen(
   tenant: string,
   seen: SeenShipment,
   { names, bookings }: AskingRooms,
-  { asked = [], stored }: { readonly asked?: readonly string[]; readonly stored?: StoredShipment | undefined } = {},
+  { asked = [], ...showing }: Showing & { readonly asked?: readonly string[] } = {},
 ): Promise<void> {
   const { id, body, state } = seen
   // First, because it does not fail with the store.
   if (state !== 'live') await bookings.freeLater(tenant, [id], async (own) => own === id, SHOWN_AS_GONE)
   const isKnown = body !== undefined || (await names.shipment(tenant, id)) !== undefined
-  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], stored)
+  if (isKnown) await names.noteShown(tenant, seen, [...asked, ...namesShownIn(body)], showing)
 }
 
 /**
@@ -178,7 +185,7 @@ export const noteStanding = (tenant: string, { id, body }: Shipment, rooms: Aski
 
 /** Records what the reply to an update has shown. If it says that the shipment is canceled, that frees nothing: only a read proves it. */
 export const noteReplied = (tenant: string, seen: SeenShipment, { names }: AskingRooms): Promise<void> =>
-  names.noteShown(tenant, seen, namesShownIn(seen.body))
+  names.noteShown(tenant, seen, namesShownIn(seen.body), { isFinal: true })
 
 /**
  * Notes that a shipment, given by its id or the service's number, may be canceled or changed, until a read shows it. The note comes before

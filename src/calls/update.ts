@@ -59,7 +59,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   let vin: VehicleChoice['vin'] = 'none'
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
-    await noteSeen(tenant, seen, rooms)
+    await noteSeen(tenant, seen, rooms, { isFinal: true })
     // If this read shows that a VIN was replaced, it counts as a former one here already.
     const stored = await rooms.names.shipment(tenant, id)
     const { formerVins = {} } = stored ?? {}

@@ -1,7 +1,7 @@
 import { isSameThing } from '../../language/text/service-text.ts'
 import { demandWhole } from './copy.ts'
 import { isAlive, isRenewed } from './instance.ts'
-import { type LockRows, updateLock } from './locks.ts'
+import { LOCK_LEASE_MS, type LockRows } from './locks.ts'
 import { nameReads, nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
 import type {
@@ -13,6 +13,7 @@ import type {
   ClaimState,
   ClaimWrites,
   KnownVehicles,
+  Locks,
   NewClaim,
   Vehicle,
 } from './store.ts'
@@ -154,7 +155,7 @@ const entryOf = ({ changedAt, state, instance }: Claim, from: AuditEntry['from']
 
 const IS_ALIVE = isRenewed('$1::bigint')
 
-export const claimReads: WorkOf<ClaimReads> = {
+export const claimReads: WorkOf<ClaimReads & Pick<Locks, 'isLocked'>> = {
   *findClaim(tenant, key) {
     return (yield* CLAIMS.read(FIND_CLAIM, tenant, key))[0]
   },
@@ -211,6 +212,11 @@ export const claimReads: WorkOf<ClaimReads> = {
       counts[state] = Number(row?.['count'] ?? 0)
     }
     return counts
+  },
+  *isLocked(key) {
+    const leftMs = 'until_ms - transload.lease_ms()'
+    const text = `SELECT 1 AS one FROM transload.locks WHERE key = $1 AND ${leftMs} > 0 AND ${leftMs} <= $2`
+    return (yield sql(text, key, 2 * LOCK_LEASE_MS)).length > 0
   },
   *audit(handle) {
     const text = `SELECT trail FROM transload.old_trails WHERE handle = $1
@@ -321,22 +327,13 @@ export function* claimPlace(wanted: NewClaim, at: number, lock: typeof LOCK | ''
   if (lock !== '') found = yield sql(OF_KEY, tenant, key)
   const claims = found.map(CLAIMS.of).filter((claim) => claim.key === key || claim.key.startsWith(`${key}.`))
   const holders: Claim[] = []
-  const others: Claim[] = []
-  /** Those of other vehicles, unless an update that is under way or has no outcome has changed these. */
+  /** Those of other vehicles, unless an update without an outcome has changed these. */
   const doubtful: Claim[] = []
   for (const claim of claims) {
     if (isFree(claim, at)) continue
     const shipment = claim.shipment === '' ? undefined : yield* nameReads.shipment(tenant, claim.shipment)
     if (!isOtherVehicle(wanted, claim, shipment)) holders.push(claim)
-    else (shipment?.state === 'in-doubt' ? doubtful : others).push(claim)
-  }
-  // A read may have ended the doubt of an update that is still on its way.
-  if (holders.length === 0 && others.length > 0) {
-    const held = yield sql(
-      'SELECT key FROM transload.locks WHERE key IN (SELECT value FROM transload.each($1)) AND until_ms > transload.lease_ms()',
-      JSON.stringify(others.map(({ shipment }) => updateLock(tenant, shipment))),
-    )
-    doubtful.push(...others.filter(({ shipment }) => held.some(({ key }) => key === updateLock(tenant, shipment))))
+    else if (shipment?.state === 'in-doubt') doubtful.push(claim)
   }
   const [holder] = (holders.length > 0 ? holders : doubtful).sort(
     (one, other) => rankFor(wanted, other) - rankFor(wanted, one) || byAge(other, one),

@@ -8,7 +8,7 @@ import { type Locks, LockTimeout } from './store.ts'
 export const updateLock = (tenant: string, shipment: string): string => `update ${tenant}\n${thingKey(shipment)}`
 
 /** How long a lock lasts without a renewal. */
-const LOCK_LEASE_MS = 10_000
+export const LOCK_LEASE_MS = 10_000
 const RENEW_EVERY_MS = LOCK_LEASE_MS / 4
 /** How long a lock counts as held without another look at the store. */
 const HELD_FOR_MS = LOCK_LEASE_MS / 2
@@ -26,7 +26,7 @@ export interface LockRows {
  * Creates a store's locks. Work within one process queues in memory and takes at most one lock per key. The lock is a row with a lease,
  * which needs no connection while the work runs.
  */
-export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Locks {
+export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Pick<Locks, 'exclusive'> {
   const mutex = createKeyedMutex()
 
   async function acquire(key: string, isLate: () => boolean) {

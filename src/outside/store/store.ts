@@ -367,6 +367,8 @@ export interface Locks {
    * another process may have the lock by now.
    */
   exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T>
+  /** Reports whether work with this key is under way, or was in a process that has died since. */
+  isLocked(key: string): Promise<boolean>
 }
 
 /** Thrown if other work with the key did not end in time. */

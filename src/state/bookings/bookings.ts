@@ -9,12 +9,12 @@ import { isOtherVehicle } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
+import { updateLock } from '../../outside/store/locks.ts'
 import {
   type Claim,
   type ClaimFilter,
   type ClaimState,
   type Claims,
-  type KnownVehicles,
   type NamesWrite,
   type NewClaim,
   type ShipmentState,
@@ -68,11 +68,8 @@ export interface Booking extends IdentifiedBooking {
   readonly refusal?: Error | undefined
   /** The age from which a booking's shipment is read before its answer is repeated. */
   readonly replayCheckAfterMs: number
-  /**
-   * Reads a shipment, and frees the key of its booking if it is gone. If an update may be under way, it is waited for: the read shows what it
-   * has changed.
-   */
-  readonly look: (shipment: string, afterUpdates?: boolean) => Promise<ShipmentState>
+  /** Reads a shipment, and frees the key of its booking if it is gone. */
+  readonly look: (shipment: string) => Promise<ShipmentState>
 }
 
 /** A booking that the service has made. */
@@ -83,10 +80,6 @@ export interface MadeBooking {
   /** Makes the numbers of the shipment resolve. */
   readonly record: NamesWrite
 }
-
-/** Reports whether a claim holds a booking of another vehicle: the store says so only while an update may change the claim's vehicle. */
-const isHeldInDoubt = (wanted: NewClaim, held: Claim, shipment: KnownVehicles | undefined): boolean =>
-  wanted.isOfReference && isOtherVehicle(wanted, held, shipment)
 
 /** Why a booking is not sent: an earlier answer is repeated, or the booking is refused. */
 type Obstacle =
@@ -185,12 +178,14 @@ export function createBookings(deps: BookingParts) {
           return { claim, isHeld, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
-        if (claim.shipment !== looked && (await isOutdated(claim, course, wanted, booking))) {
-          looked = claim.shipment
+        const isOther = course === 'another-booking'
+        if (course === 'wait' || (isOther && (await isBeingUpdated(claim)))) {
+          await waitFor(claim, booking.deadline)
           continue
         }
-        if (course === 'wait') {
-          await waitFor(claim, booking.deadline)
+        // Another update may have begun since the look.
+        if ((isOther || claim.shipment !== looked) && (await isOutdated(claim, course, booking))) {
+          looked = claim.shipment
           continue
         }
         const met = obstacleIn(claim, course)
@@ -214,7 +209,8 @@ export function createBookings(deps: BookingParts) {
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
     const shipment = await claims.shipment(wanted.tenant, held.shipment)
-    if (isHeldInDoubt(wanted, held, shipment)) return { is: 'in-doubt', shipment: held.shipment }
+    if (shipment?.state === 'in-doubt' && isOtherVehicle(wanted, held, shipment))
+      return { is: 'in-doubt', shipment: held.shipment }
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
 
@@ -272,19 +268,16 @@ export function createBookings(deps: BookingParts) {
    * for a credential that did not make the booking, and if the shipment is in doubt, or was shown as gone before the booking was recorded.
    */
   async function isOutdated(
-    claim: Claim,
+    { state, changedAt, handle, shipment }: Claim,
     course: Course,
-    wanted: NewClaim,
     { tenant, credential, replayCheckAfterMs, look }: Booking,
   ): Promise<boolean> {
-    const { state, changedAt, handle, shipment } = claim
     if (state !== 'booked') return false
     const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
-    const stored = await claims.shipment(tenant, shipment)
-    const isNoted = (stored?.state ?? 'live') !== 'live' || isHeldInDoubt(wanted, claim, stored)
+    const isNoted = await isNotedAsGone(tenant, shipment)
     const mustRead = isOfAnother || isNoted
     if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
-    const shown = await look(shipment, isNoted).catch((error: unknown) => {
+    const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
     })
@@ -294,6 +287,13 @@ export function createBookings(deps: BookingParts) {
     if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
   }
+
+  /** Reports whether an update is under way after which a claim's shipment may have another vehicle. */
+  const isBeingUpdated = async ({ tenant, shipment }: Claim): Promise<boolean> =>
+    (await claims.shipment(tenant, shipment))?.state === 'in-doubt' && claims.isLocked(updateLock(tenant, shipment))
+
+  const isNotedAsGone = async (tenant: string, shipment: string) =>
+    ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
 
   const isBooked = async (tenant: string, shipment: string, besides?: string) =>
     (await holdersOf(tenant, shipment, claims)).some(({ handle: one }) => one !== besides)

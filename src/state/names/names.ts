@@ -1,4 +1,5 @@
 import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
+import { updateLock } from '../../outside/store/locks.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import {
   type Claim,
@@ -49,6 +50,14 @@ export interface SeenShipment {
   readonly body: Readonly<Record<string, unknown>> | undefined
   readonly vehicles: readonly Vehicle[]
   readonly state: ShipmentState
+}
+
+/** How a shipment was shown. */
+export interface Showing {
+  /** What the call found in the store before. */
+  readonly stored?: StoredShipment | undefined
+  /** True if no update can be under way that changes what was shown. @default false */
+  readonly isFinal?: boolean
 }
 
 /** Asks the service. A failure rejects, because the missing reply might have disagreed. */
@@ -303,12 +312,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     },
     /** Resolves when the write is durable; only then may an answer depend on it. */
     write: store.put,
-    /** Records what a read or a reply has shown of a shipment, if that is new; `stored` is what this call found in the store. */
+    /** Records what a read or a reply has shown of a shipment, if that is new. */
     noteShown: async (
       tenant: string,
       { id, body, vehicles, state }: SeenShipment,
       shownNames: readonly string[],
-      stored?: StoredShipment,
+      { stored, isFinal = false }: Showing = {},
     ) => {
       // Neither ids nor names contain line breaks.
       const shown = shownNames.join('\n')
@@ -320,11 +329,14 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
             names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
         if (names.length === 0) borne.set(place, shown)
       }
-      const changeFrom = (before?: StoredShipment) => changeOf(before, body === undefined ? undefined : vehicles, state)
+      const changeFrom = (before?: StoredShipment, now: StoredShipment['state'] = state) =>
+        changeOf(before, body === undefined ? undefined : vehicles, now)
       if (names.length === 0 && stored && !changeFrom(stored)) return
       // Another call may have written since.
       const before = await store.shipment(tenant, id)
-      const change = changeFrom(before)
+      const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
+      const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
+      const change = changeFrom(before, isDoubtful ? 'in-doubt' : state)
       if (names.length === 0 && !change) return
       await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
     },
@@ -399,7 +411,7 @@ function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
 function changeOf(
   before: StoredShipment | undefined,
   vehicles: readonly Vehicle[] | undefined,
-  state: ShipmentState,
+  state: StoredShipment['state'],
 ): Partial<StoredShipment> | undefined {
   const isNewState = state !== (before?.state ?? 'live')
   const isNewVehicles = vehicles !== undefined && vehicles.length > 0 && !isSame(vehicles, before?.vehicles ?? [])
