@@ -276,12 +276,19 @@ describe('receivers that fail', () => {
   })
 
   test('an event of a tenant that has no callback any more is parked like one whose receiver never answers', async () => {
-    const { take, pass, found, deliveries, lines } = await openTo()
-    const id = await take()
+    const { take, pass, found, deliveries, store, lines } = await openTo()
+    await take({ shipment: 's-2', event: 'shipment.created' })
+    const ofOther = [await take({ shipment: 's-2' }), await take({ shipment: 's-3' })]
     deliveries.setEndpoints([])
+    await pass(1)
+    const id = await take()
     await pass(75 * HOUR_MS)
     expect((await found(id)).state).toBe('due')
+    // Another gateway has given up the first event of one shipment, and is trying another's.
+    const [first] = await store.leaseEvents('acme', 2, 10 * HOUR_MS)
+    if (first) await store.finishTry(first, { state: 'parked', outcome: 'answered 503' })
     await pass(9 * HOUR_MS)
+    for (const other of ofOther) expect((await found(other)).state).toBe('due')
     expect(await found(id)).toMatchObject({ state: 'parked', failures: 0, outcome: 'the tenant has no callback' })
     expect(lines).toMatchObject([{ msg: 'an event is parked', event: id, tenant: 'acme' }])
   })

@@ -166,6 +166,7 @@ const events: Verbs = {
   resumeEndpoint: [tenant],
   listEvents: [fc.record({ tenant, since: at, until: at, limit: at }, { requiredKeys: [] })],
   eventsOfShipment: [tenant, id],
+  abandonedEvents: [fc.tuple(tenant), at],
   shipmentsWithEvents: [tenant, at, at],
 }
 const OFTEN = { takeEvent: 5, leaseEvents: 5, finishTry: 5 }

@@ -139,6 +139,8 @@ interface EventReads {
   listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
   /** Returns those of the tenants that have a delivery ready to start. */
   tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
+  /** Returns some `due` events of other tenants, of shipments of which no event is leased or has changed since. */
+  abandonedEvents(tenants: readonly string[], since: number): Promise<readonly StoredEvent[]>
   /** Returns the endpoints that are stopped or paused. */
   endpoints(): Promise<readonly EndpointState[]>
   /** Counts the `due` and the `parked` events of every tenant. */
@@ -238,6 +240,15 @@ export const eventReads: WorkOf<EventReads> = {
       JSON.stringify(tenants),
     )
     return rows.map(({ value }) => String(value))
+  },
+  *abandonedEvents(tenants, since) {
+    // A plain `shipment` would choose its index, which has all events, not the one of open events.
+    const text = `${SELECT_EVENTS} AS event WHERE state IN ('due', 'parked') AND state = 'due' AND tenant NOT IN ${LISTED}
+      AND NOT ${isWaiting('event.tenant')} AND EXISTS (SELECT 1 FROM transload.event_queues AS queue
+        WHERE queue.tenant = event.tenant AND queue.shipment = event.shipment AND ${IS_DUE}) AND NOT EXISTS (SELECT 1 FROM transload.events AS other
+        WHERE other.tenant = event.tenant AND other.shipment = event.shipment AND other.changed_at >= $2)
+      ORDER BY shipment || '', no LIMIT ${EVENT_LIST_LIMIT}`
+    return (yield sql(text, JSON.stringify(tenants), since)).map(eventOf)
   },
   *endpoints() {
     const rows = yield sql(`SELECT * FROM transload.endpoints WHERE ${IS_WAITING} ORDER BY tenant`)

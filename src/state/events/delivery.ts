@@ -241,25 +241,18 @@ export function startDelivery(
 
   /**
    * Parks the events of tenants that have no callback any more, once a receiver that never answers would have had its last try. Another
-   * gateway on the store may know the tenant: it has tried them by then.
+   * gateway on the store may know the tenant: by then, it has tried an event of the shipment.
    */
   async function parkAbandoned(): Promise<void> {
     const until = store.now() - LONGEST_WAIT_MS
     if (until < lookForAbandonedAt) return
-    const without = (await store.openEvents()).filter(({ state, tenant }) => state === 'due' && !endpoints.has(tenant))
-    let isDone = true
-    for (const tenant of await store.tenantsWithDue(without.map((one) => one.tenant))) {
-      /** The shipments whose first event is tried by somebody; the next ones wait for it. */
-      const tried = new Set<string>()
-      for (const event of await store.listEvents({ tenant, state: 'due' })) {
-        if (event.retryAt >= until) tried.add(event.shipment)
-        if (tried.has(event.shipment)) continue
-        await store.finishTry(event, NO_CALLBACK)
-        log.error({ event: event.id, kind: event.event, tenant, outcome: NO_CALLBACK.outcome }, 'an event is parked')
-        isDone = false
-      }
+    const events = await store.abandonedEvents([...endpoints.keys()], until)
+    for (const event of events) {
+      await store.finishTry(event, NO_CALLBACK)
+      const { id, event: kind, tenant } = event
+      log.error({ event: id, kind, tenant, outcome: NO_CALLBACK.outcome }, 'an event is parked')
     }
-    if (isDone) lookForAbandonedAt = until + HOUR_MS
+    if (events.length === 0) lookForAbandonedAt = until + HOUR_MS
   }
 
   async function poll(): Promise<void> {
@@ -267,7 +260,7 @@ export function startDelivery(
     try {
       await parkAbandoned()
       const tenants = [...endpoints.keys()].filter((tenant) => freeSlots(tenant) > 0)
-      for (const tenant of await store.tenantsWithDue(tenants)) leases.wake(tenant)
+      if (tenants.length > 0) for (const tenant of await store.tenantsWithDue(tenants)) leases.wake(tenant)
     } catch (error) {
       noteFailure(error)
     }
