@@ -97,15 +97,13 @@ const listed = (names: readonly string[], quoted: (name: string) => string = jso
 
 type ChangePlace = Change['place']
 
-/** Returns the variable that has a place, and the place in it: the vehicle is chosen before it is changed. */
-const ownerOf = (place: ChangePlace): readonly [owner: string, place: ChangePlace] =>
-  place[0] === 'vehicles' && place[1] === 0 ? ['vehicle', place.slice(2)] : ['shipment', place]
+/** Puts the variable that has a place before it: the vehicle is chosen before it is changed. */
+const owned = (place: ChangePlace): ChangePlace =>
+  place[0] === 'vehicles' && place[1] === 0 ? ['vehicle', ...place.slice(2)] : ['shipment', ...place]
 
-/** Writes a place of the shipment as an expression. */
-function at(place: ChangePlace, quoted: (part: string) => string = json): string {
-  const [owner, rest] = ownerOf(place)
-  return owner + rest.map((part) => `[${typeof part === 'number' ? part : quoted(part)}]`).join('')
-}
+/** Writes a place as an expression. */
+const at = ([owner, ...rest]: ChangePlace, quoted: (part: string) => string = json): string =>
+  owner + rest.map((part) => `[${typeof part === 'number' ? part : quoted(part)}]`).join('')
 
 interface LiteralStyle {
   readonly text: (text: string) => string
@@ -176,12 +174,12 @@ interface Dialect {
   readonly text?: (text: string) => string
   /** The body of a request as an argument. */
   readonly body: (body: unknown) => string
-  /** Sets a place of the shipment; some only where it is empty, or the same as another place. */
+  /** Sets a place, which begins with its variable; some only where it is empty, or the same as another place. */
   readonly change: (change: Change) => string
   /** Chooses the vehicle to change: the only one, or the one with the VIN. Ends the program if there is none. */
   readonly vehicle: string
   /** The rest of a condition that is true of the vehicle with a VIN. */
-  readonly orVin: (vin: string) => string
+  readonly orVin: string
   /** Reads the shipment, changes it, and leaves out what the service sets. */
   readonly update: string
   /** The changed shipment as an argument. */
@@ -213,8 +211,13 @@ function programIn(
   } = dialect
   const url = [address, text(before), ...(after === undefined ? [] : [argument]), ...(after ? [text(after)] : [])]
   const vin = vinIn(changes ?? [])
-  const choice = filled(dialect.vehicle, { orVin: vin === undefined ? '' : ` ${dialect.orVin(vin)}` })
-  const steps = changes && [...(changes.some(isOfVehicle) ? [choice] : []), ...changes.map(dialect.change)]
+  const orVin = vin === undefined ? '' : ` ${filled(dialect.orVin, { vin: text(vin) })}`
+  const steps = changes && [
+    ...(changes.some(isOfVehicle) ? [filled(dialect.vehicle, { orVin })] : []),
+    ...changes.map(({ place, value, ifSameAs }) =>
+      dialect.change({ place: owned(place), value, ifSameAs: ifSameAs && owned(ifSameAs) }),
+    ),
+  ]
   const update = steps && filled(dialect.update, { changes: steps.join('\n') })
   const program = filled(dialect.program, {
     comments,
@@ -243,14 +246,14 @@ const dialects: Readonly<Record<Exclude<Language, 'curl'>, Dialect>> = {
     exit(64);
 }`,
     join: '.',
-    text: single,
+    text: PHP.text,
     body: (body) => literal(body, PHP),
     change({ place, value, ifSameAs }) {
       const now = `$${at(place, single)}`
       const other = ifSameAs && `$${at(ifSameAs, single)}`
       return `${other ? `if (in_array(${now} ?? '', ['', ${other} ?? ''], true)) ` : ''}${now} = ${literal(value, PHP)};`
     },
-    orVin: (vin) => `|| ($one['vin'] ?? '') === ${PHP.text(vin)}`,
+    orVin: `|| ($one['vin'] ?? '') === {{vin}}`,
     vehicle: `foreach ($shipment['vehicles'] ?? [] as $i => $one)
     if (count($shipment['vehicles']) === 1{{orVin}}) $vehicle = &$shipment['vehicles'][$i];
 if (!isset($vehicle)) throw new RuntimeException('${UNCHOSEN}.');`,
@@ -298,7 +301,7 @@ foreach ($shipment['vehicles'] ?? [] as $i => $one)
       const read = (of: ChangePlace) => `${at(of.slice(0, -1))}.get(${json(of.at(-1))})`
       return ifSameAs ? `if ${read(place)} in (None, "", ${read(ifSameAs)}):\n    ${set}` : set
     },
-    orVin: (vin) => `or one.get("vin") == ${json(vin)}`,
+    orVin: 'or one.get("vin") == {{vin}}',
     vehicle: `vehicles = shipment.get("vehicles") or []
 vehicle = next((one for one in vehicles if len(vehicles) == 1{{orVin}}), None)
 if vehicle is None:
@@ -348,7 +351,7 @@ def service(method, url, body=None):
       const now = at(place)
       return `${ifSameAs ? `if (!${now} || ${now} === ${at(ifSameAs)}) ` : ''}${now} = ${json(value)}`
     },
-    orVin: (vin) => `|| one.vin === ${json(vin)}`,
+    orVin: '|| one.vin === {{vin}}',
     vehicle: `const vehicle = shipment.vehicles?.find((one, _, all) => all.length === 1{{orVin}})
 if (!vehicle) throw new Error('${UNCHOSEN}.')`,
     update: `const shipment = await service('GET', url)
@@ -386,18 +389,16 @@ async function service(method, url, body) {
     url: ['$ENV{SERVICE_URL}', '$ARGV[0]'],
     guard: `die "{{usage}}\\n" unless length($ARGV[0] // '');`,
     join: '.',
-    text: single,
+    text: PERL.text,
     body: (body) => literal(body, PERL),
     change({ place, value, ifSameAs }) {
-      const of = (some: ChangePlace) => {
-        const [owner, rest] = ownerOf(some)
-        return `$${owner}->${rest.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
-      }
+      const of = ([owner, ...rest]: ChangePlace) =>
+        `$${owner}->${rest.map((part) => (typeof part === 'number' ? `[${part}]` : `{${part}}`)).join('')}`
       const now = of(place)
       const guard = ifSameAs ? ` if (${now} // '') eq '' or ${now} eq (${of(ifSameAs)} // '')` : ''
       return `${now} = ${literal(value, PERL)}${guard};`
     },
-    orVin: (vin) => `|| ($_->{vin} // '') eq ${PERL.text(vin)}`,
+    orVin: `|| ($_->{vin} // '') eq {{vin}}`,
     vehicle: `my @vehicles = @{ $shipment->{vehicles} // [] };
 my ($vehicle) = grep { @vehicles == 1{{orVin}} } @vehicles or die "${UNCHOSEN}.\\n";`,
     update: `my $shipment = service('GET', $url);
@@ -441,8 +442,7 @@ sub service {
 	}`,
     body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
     change({ place, value, ifSameAs }) {
-      const of = (some: ChangePlace) => {
-        const [owner, [first, ...rest]] = ownerOf(some)
+      const of = ([owner, first, ...rest]: ChangePlace) => {
         const deeper = rest.map((part) =>
           typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
         )
@@ -452,7 +452,7 @@ sub service {
       const set = `\t${now} = ${json(value)}`
       return ifSameAs ? `\tif ${now} == nil || ${now} == "" || ${now} == ${of(ifSameAs)} {\n\t${set}\n\t}` : set
     },
-    orVin: (vin) => `|| one["vin"] == ${json(vin)}`,
+    orVin: '|| one["vin"] == {{vin}}',
     vehicle: `	var vehicle map[string]any
 	for _, one := range vehicles {
 		if one := one.(map[string]any); len(vehicles) == 1{{orVin}} {
@@ -538,18 +538,13 @@ func main() {
         }`,
     body: (body) => `"""\n${json(body).replaceAll('\\', '\\\\')}"""`,
     change({ place, value, ifSameAs }) {
-      const [root, rest] = ownerOf(place)
-      const owner =
-        root +
-        rest
-          .slice(0, -1)
-          .map((part) => `.get(${json(part)})`)
-          .join('')
-      const now = (of: ChangePlace) => `shipment.at(${json(`/${of.join('/')}`)}).asText("")`
+      const [root, ...path] = place.slice(0, -1)
+      const owner = root + path.map((part) => `.get(${json(part)})`).join('')
+      const now = ([of, ...rest]: ChangePlace) => `${of}.at(${json(`/${rest.join('/')}`)}).asText("")`
       const guard = ifSameAs ? `if (${now(place)}.isEmpty() || ${now(place)}.equals(${now(ifSameAs)})) ` : ''
       return `        ${guard}((ObjectNode) ${owner}).put(${json(place.at(-1))}, ${json(value)});`
     },
-    orVin: (vin) => `|| one.path("vin").asText().equals(${json(vin)})`,
+    orVin: '|| one.path("vin").asText().equals({{vin}})',
     vehicle: `        ObjectNode vehicle = null;
         for (JsonNode one : shipment.path("vehicles"))
             if (shipment.path("vehicles").size() == 1{{orVin}}) vehicle = (ObjectNode) one;
@@ -607,16 +602,13 @@ class Call {
 }`,
     body: (body) => `"""\n${json(body)}\n"""`,
     change({ place, value, ifSameAs }) {
-      const of = (some: ChangePlace) => {
-        const [owner, rest] = ownerOf(some)
-        return owner + rest.map((part) => `[${json(part)}]`).join('!')
-      }
+      const of = ([owner, ...rest]: ChangePlace) => owner + rest.map((part) => `[${json(part)}]`).join('!')
       const guard = ifSameAs
         ? `if (string.IsNullOrEmpty((string?)${of(place)}) || (string?)${of(place)} == (string?)${of(ifSameAs)}) `
         : ''
       return `${guard}${of(place)} = ${json(value)};`
     },
-    orVin: (vin) => `|| (string?)one!["vin"] == ${json(vin)}`,
+    orVin: '|| (string?)one!["vin"] == {{vin}}',
     vehicle: `var vehicles = shipment["vehicles"]?.AsArray() ?? new JsonArray();
 var vehicle = vehicles.FirstOrDefault(one => vehicles.Count == 1{{orVin}}) ?? throw new Exception("${UNCHOSEN}.");`,
     update: `var shipment = JsonNode.Parse(await Service("GET", url))!.AsObject();
