@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/outside/store/open.ts'
-import { post, startGateway } from '../gateway.ts'
+import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
-import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, shipments } from './desk.ts'
+import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, REFERENCE, shipments } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
 
 const LONG_MS = 600_000
@@ -126,4 +126,25 @@ test('while PostgreSQL is down, a cancellation under /v2/ waits for it', { timeo
   // The first booking that the store accepts sees the cancellation, although there has been no heartbeat since.
   await expect.poll(async () => (await book(gateway)).status, { timeout: 30_000 }).toBe(200)
   expect(expectBooked(await book(gateway), true)).not.toBe(id)
+})
+
+test('an update of a gateway that was killed keeps its shipment in doubt until it must be done', {
+  timeout: LONG_MS,
+}, async () => {
+  const storeUrl = await server.createDatabase()
+  const one = await startGateway({ store: await openStore(storeUrl) })
+  const { sandbox } = one
+  const killed = await startGatewayProcess({ storeUrl, serviceUrl: sandbox.url })
+  expectBooked(await book(killed, { VinNo: '' }))
+  sandbox.fail({ kind: 'delay', ms: 0, lateMs: 2_000, on: { method: 'PUT' } })
+  const begun = sandbox.next(({ method }) => method === 'PUT')
+  const update = post(killed, '/updateShipment.php', { ReferenceNumber: REFERENCE, Model: 'T' }).catch(() => undefined)
+  await begun
+  killed.child.kill('SIGKILL')
+  await update
+  await get(one, `/getShipment.php?ReferenceNumber=${REFERENCE}`)
+  const [same, other] = await Promise.all(['T', 'U'].map((Model) => book(one, { VinNo: '', Model })))
+  expect(same).toMatchObject({ status: 409, json: { TransportationBooked: 'Unknown' } })
+  expectBooked(other ?? expect.fail())
+  expect(shipments(one)).toHaveLength(2)
 })
