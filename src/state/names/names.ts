@@ -289,7 +289,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
-    /** Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. */
+    /**
+     * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
+     * has a number of its own, other than this one's, is not meant by its order's.
+     */
     approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
       for (const row of bearers) {
@@ -297,7 +300,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         for (const id of [booked, row.approved]) {
           if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
           const earlier = await quoteOf(tenant, id)
-          if (earlier.approval !== '') approved.set(thingKey(id), earlier)
+          const { own = row.name, approval } = earlier
+          const isMeant = id === booked || isSameThing(own, row.name) || own === quote.own
+          if (isMeant && approval !== '') approved.set(thingKey(id), earlier)
         }
       }
       return [...approved.values()]
