@@ -171,18 +171,10 @@ async function quoteOfBooking(
     const approved = { quote, earlier: [], sendsQuoteId: true }
     return { subject: { ...subject, sendsQuoteId: true }, approved, shipments }
   }
-  const found = await names.approvedBefore(tenant, quote, bearers)
-  const earlier = [...found, ...(await ofOwnNumber(quote, values, tenant, names))]
+  const earlier = await names.approvedBefore(tenant, quote, bearers)
   if (quote.approval === 'sent') return { subject, approved: { quote, earlier, sendsQuoteId: false }, shipments }
   const [older, ...others] = earlier
   return { subject, approved: older && { quote: older, earlier: others, sendsQuoteId: false }, shipments }
-}
-
-/** Returns the approved quotes that had the own number of a quote before, and one of these names as well. */
-async function ofOwnNumber(quote: RememberedQuote, values: readonly string[], tenant: string, names: Names) {
-  if (quote.own === undefined || values.includes(quote.own)) return []
-  const approved = await names.approvedBefore(tenant, quote, await names.bearersOf(tenant, quote.own))
-  return approved.filter((earlier) => earlier.names.some((name) => values.includes(name)))
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up. */

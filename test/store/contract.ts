@@ -18,6 +18,7 @@ import {
   named,
   newClaim,
   newEvent,
+  newName,
   quote,
   SAMPLE_TIME,
   scanned,
@@ -131,6 +132,19 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
       expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
+    })
+
+    test('of a quote lead to the last earlier one of its own number whose approval was sent', async () => {
+      for (const id of ['id-1', 'id-2', 'id-3']) {
+        const names = ['Q-1', 'O-1'].map((name) => newName({ name, id }))
+        await store.put({
+          names,
+          quote: { tenant: 'acme', id, own: 'Q-1', ...(id !== 'id-2' && { approval: 'sent' }) },
+        })
+      }
+      const quote = { id: 'id-3', approvedBefore: 'id-1' }
+      expect(await other.quote('acme', 'id-3')).toMatchObject(quote)
+      expect(await other.named('acme', 'O-1')).toMatchObject([{ quote }])
     })
 
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {

@@ -76,7 +76,9 @@ const record = (of: 'quote' | 'shipment', parts: string) =>
 export const QUOTE = record(
   'quote',
   `'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
-  'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json)`,
+  'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json),
+  'approvedBefore', coalesce((SELECT approved FROM transload.names
+    WHERE tenant = quote.tenant AND name = quote.own AND kind = 0 AND bearer = ''), '')`,
 )
 export const SHIPMENT = record(
   'shipment',

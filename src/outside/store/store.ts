@@ -87,6 +87,8 @@ interface QuoteParts {
 }
 
 export interface Quote extends ThingId, QuoteParts {
+  /** The id of the last earlier quote with the same `own` whose approval was sent; empty if there is none. */
+  readonly approvedBefore: string
   /** When its facts were written, in milliseconds since 1970. */
   readonly at: number
 }

@@ -41,6 +41,8 @@ export interface RememberedQuote {
   readonly approval: Quote['approval']
   /** Other ids that its approval's reply named; one of them may be its shipment's. */
   readonly idsInApproval: readonly string[]
+  /** An earlier quote with the same `own` whose approval was sent. */
+  readonly approvedBefore?: string | undefined
 }
 
 /** A shipment as a read has shown it. */
@@ -295,15 +297,18 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
      */
     approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
-      for (const row of bearers) {
-        const booked = row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : undefined
-        for (const id of [booked, row.approved]) {
-          if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
-          const earlier = await quoteOf(tenant, id)
-          const { own = row.name, approval } = earlier
-          const isMeant = id === booked || isSameThing(own, row.name) || own === quote.own
-          if (isMeant && approval !== '') approved.set(thingKey(id), earlier)
-        }
+      const found = bearers.flatMap((row) => [
+        { id: row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : '', isMeant: () => true },
+        {
+          id: row.approved,
+          isMeant: ({ own = row.name }: RememberedQuote) => isSameThing(own, row.name) || own === quote.own,
+        },
+      ])
+      const hasName = ({ names }: RememberedQuote) => bearers.some(({ name }) => names.includes(name))
+      for (const { id, isMeant } of [...found, { id: quote.approvedBefore, isMeant: hasName }]) {
+        if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
+        const earlier = await quoteOf(tenant, id)
+        if (earlier.approval !== '' && isMeant(earlier)) approved.set(thingKey(id), earlier)
       }
       return [...approved.values()]
     },
@@ -366,6 +371,7 @@ export function rememberedQuote(
     price: price || undefined,
     approval,
     idsInApproval,
+    approvedBefore: quote?.approvedBefore,
   }
 }
 
