@@ -320,8 +320,7 @@ async function mergeIntoApproved(
       const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
       // Before the change, so that a cancellation that comes meanwhile stands.
-      const stored = await names.shipment(tenant, id)
-      if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
+      if (known && known.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
       return shipment
     },
     choose: async (shipment: Shipment) => {
