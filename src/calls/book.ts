@@ -100,6 +100,10 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
+    // No approval of these is sent any more beside this claim, but one may be on its way.
+    for (const { id, approval } of approved?.earlier ?? [])
+      if (approval === 'sent')
+        await beforeSending(withQuoteLock(booking.tenant, id, sending, rooms.store, () => Promise.resolve()))
     await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
