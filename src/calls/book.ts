@@ -275,7 +275,6 @@ async function mergeableShipments(
     const { idsInApproval } = await names.quote(tenant, quote.id)
     for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))])
       if (!mergeable.has(id) && !(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)
-    if (quote.approval === 'approved') break
   }
   return mergeable
 }
