@@ -171,14 +171,11 @@ async function quoteOfBooking(
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
   if (!quote) return { subject, approved: undefined, shipments }
-  if (quote.approval === 'approved') {
-    const approved = { quote, earlier: [], sendsQuoteId: true }
-    return { subject: { ...subject, sendsQuoteId: true }, approved, shipments }
-  }
-  const earlier = await names.approvedBefore(tenant, quote, bearers)
-  if (quote.approval === 'sent') return { subject, approved: { quote, earlier, sendsQuoteId: false }, shipments }
-  const [older, ...others] = earlier
-  return { subject, approved: older && { quote: older, earlier: others, sendsQuoteId: false }, shipments }
+  const sendsQuoteId = quote.approval === 'approved'
+  const earlier = sendsQuoteId ? [] : await names.approvedBefore(tenant, quote, bearers)
+  const [first, ...others] = quote.approval === '' ? earlier : [quote, ...earlier]
+  const approved = first && { quote: first, earlier: others, sendsQuoteId }
+  return { subject: { ...subject, sendsQuoteId }, approved, shipments }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up. */
