@@ -178,8 +178,8 @@ export function createBookings(deps: BookingParts) {
           return { claim, isHeld, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
-        const isOther = course === 'another-booking'
-        if (course === 'wait' || (isOther && (await isBeingUpdated(claim)))) {
+        const isOther = course === 'another-booking' && (await isOnlyInDoubt(wanted, claim))
+        if (course === 'wait' || (isOther && (await claims.isLocked(updateLock(claim.tenant, claim.shipment))))) {
           await waitFor(claim, booking.deadline)
           continue
         }
@@ -208,9 +208,7 @@ export function createBookings(deps: BookingParts) {
       const isDoubtful = doubt && (await inDoubt(wanted, doubt, claims)).doubtSince !== undefined
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
-    const shipment = await claims.shipment(wanted.tenant, held.shipment)
-    if (shipment?.state === 'in-doubt' && isOtherVehicle(wanted, held, shipment))
-      return { is: 'in-doubt', shipment: held.shipment }
+    if (await isOnlyInDoubt(wanted, held)) return { is: 'in-doubt', shipment: held.shipment }
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
 
@@ -288,9 +286,11 @@ export function createBookings(deps: BookingParts) {
     return true
   }
 
-  /** Reports whether an update is under way after which a claim's shipment may have another vehicle. */
-  const isBeingUpdated = async ({ tenant, shipment }: Claim): Promise<boolean> =>
-    (await claims.shipment(tenant, shipment))?.state === 'in-doubt' && claims.isLocked(updateLock(tenant, shipment))
+  /** Reports whether a claim holds a booking of another vehicle, only because an update may have changed its shipment's vehicle. */
+  async function isOnlyInDoubt(wanted: NewClaim, held: Claim): Promise<boolean> {
+    const shipment = await claims.shipment(held.tenant, held.shipment)
+    return wanted.isOfReference && shipment?.state === 'in-doubt' && isOtherVehicle(wanted, held, shipment)
+  }
 
   const isNotedAsGone = async (tenant: string, shipment: string) =>
     ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
