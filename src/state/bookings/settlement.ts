@@ -168,7 +168,7 @@ async function giveNames(
       own: quote?.own ?? '',
       vehicles: shown.length > 0 ? shown : [{ vin, year, make, model }],
       state: 'live',
-      quote: quote?.id ?? '',
+      quote: from,
     },
   })
   return quote
