@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
-import { newClaim } from '../store/samples.ts'
+import { newClaim, newName } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 
 const UUID = '6f1e4c1e-7a55-4b0c-9a3f-2f9d1c0b7e11'
@@ -59,4 +59,12 @@ test('names are taken back after a settlement that was interrupted, or came afte
   expect(await linked('REF-1')).toEqual([UUID])
   await settleAs({ ...inner, change: async () => undefined }, claim, BOOKED)
   expect(await linked('REF-1')).toEqual([])
+})
+
+test("a claim of an earlier version, which does not tell its quote, is of its reference's", async () => {
+  const { store, claim } = await open()
+  const quote = { tenant: claim.tenant, id: 'quote-1', own: 'Q-1' }
+  await store.put({ names: [newName({ name: claim.reference, id: quote.id })], quote })
+  await settleAs(store, claim, BOOKED)
+  expect(await store.shipment(claim.tenant, UUID)).toMatchObject({ own: quote.own, quote: quote.id })
 })

@@ -154,9 +154,10 @@ async function giveNames(
   { shipment: id, number, body }: BookedShipment,
   store: Store,
 ): Promise<Quote | undefined> {
-  const { tenant } = claim
-  // The reference may name a newer quote by now.
-  const { quote: from = '' } = requestOf(claim)
+  const { tenant, reference } = claim
+  // The reference may name a newer quote by now, but a claim of an earlier version tells nothing else.
+  const named = async () => (await store.named(tenant, reference)).find(({ kind }) => kind === 'quote')?.id ?? ''
+  const { quote: from = reference === '' ? '' : await named() } = requestOf(claim)
   const quote = from === '' ? undefined : await store.quote(tenant, from)
   const shown = body ? vehiclesIn(body) : []
   const { vin, year = '', make = '', model = '' } = toldBy(claim)
