@@ -327,7 +327,7 @@ export function expected(world: World, call: Case): Verdict {
     })
   for (;;) {
     const all = meanings()
-    const known = all.filter((one) => Array.isArray(one)).map((ids) => standing(ids, shown))
+    const known = all.filter((one) => Array.isArray(one)).map((ids) => standing(ids, shown, world, call))
     const common = world.shipments
       .map(({ id }) => id)
       .concat(world.quotes.map(({ id }) => id))
@@ -437,11 +437,21 @@ const atService = ({ shipments, quotes }: World, value: string): string | undefi
         ?.id
     : undefined
 
-/** Law 5: a shipment that is canceled or gone does not bear its names while another one does. The newest is last. */
-function standing(ids: readonly string[], shown: ReadonlyMap<string, State>): readonly string[] {
+/**
+ * Law 5: a shipment that is canceled or gone does not bear its names while another one does. The newest is last, except for a cancellation
+ * with the VIN of an older one.
+ */
+function standing(
+  ids: readonly string[],
+  shown: ReadonlyMap<string, State>,
+  { shipments }: World,
+  { vin, use }: Case,
+): readonly string[] {
   const live = ids.filter((id) => (shown.get(id) ?? 'live') === 'live')
   if (live.length > 0) return live
-  return ids.toSorted().slice(-1)
+  const had = shipments.filter(({ storedVins = [], formerVins }) => storedVins.includes(vin) || vin in formerVins)
+  const canceled = use === 'cancel' && vin !== '' ? ids.filter((one) => had.some(({ id }) => id === one)) : []
+  return (canceled.length > 0 ? canceled : ids).toSorted().slice(-1)
 }
 
 /** Law 3, the table: chooses the vehicle; the newest shipment comes first. */

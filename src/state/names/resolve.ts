@@ -137,7 +137,7 @@ export function resolve(
   let booking: OpenBooking | undefined
   for (const [field, value] of reference.names) {
     const name = known.get(value)
-    const meaning = name && meaningOf(name, reference.kind, shipments)
+    const meaning = name && meaningOf(name, reference, shipments)
     if (meaning) meanings.push({ field, ...meaning })
     else if (reference.kind === 'shipment' && name?.mayAsk && name.asked === undefined) unasked.push(value)
     else {
@@ -183,26 +183,37 @@ const allOf = (meaning: Meaning | undefined): readonly string[] => [
 /** Returns the things that a name means, by its strongest meaning; undefined if it means nothing known. */
 function meaningOf(
   { ofCaller, quote, olderQuotes, ofService, asked, openBooking }: KnownName,
-  kind: Reference['kind'],
+  reference: Reference,
   shipments: ReadonlyMap<string, KnownShipment>,
 ): Omit<Meaning, 'field'> | undefined {
-  if (kind === 'quote') return quote && { ids: [quote.id], olderIds: olderQuotes.map(({ id }) => id), namedBy: 'quote' }
+  if (reference.kind === 'quote')
+    return quote && { ids: [quote.id], olderIds: olderQuotes.map(({ id }) => id), namedBy: 'quote' }
   // A caller's own name comes before one that the service happened to give.
-  if (ofCaller.length > 0) return openBooking ? undefined : { ids: standing(ofCaller, shipments), namedBy: 'caller' }
+  if (ofCaller.length > 0)
+    return openBooking ? undefined : { ids: standing(ofCaller, shipments, reference), namedBy: 'caller' }
   if (quote) {
     if (openBooking) return undefined
     const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
-    const olderIds = olderQuotes.flatMap((one) => standing(one.shipments, shipments))
-    return { ids: standing(ids, shipments), olderIds, namedBy: 'quote' }
+    const olderIds = olderQuotes.flatMap((one) => standing(one.shipments, shipments, reference))
+    return { ids: standing(ids, shipments, reference), olderIds, namedBy: 'quote' }
   }
-  if (ofService.length > 0) return { ids: standing(ofService, shipments), namedBy: 'service' }
+  if (ofService.length > 0) return { ids: standing(ofService, shipments, reference), namedBy: 'service' }
   return typeof asked === 'string' ? { ids: [asked], namedBy: 'service' } : undefined
 }
 
-/** Returns the shipments that bear a name. One that is gone does not while another one does. */
-function standing(ids: readonly string[], shipments: ReadonlyMap<string, KnownShipment>): readonly string[] {
+/**
+ * Returns the shipments that bear a name. One that is gone does not while another one does; if all are gone, a cancellation with a VIN may
+ * be a repeated one, of the shipment that had it.
+ */
+function standing(
+  ids: readonly string[],
+  shipments: ReadonlyMap<string, KnownShipment>,
+  { vin, use }: VehicleReference,
+): readonly string[] {
   const live = ids.filter((id) => !shipments.get(id)?.isGone)
-  return live.length > 0 ? live : ids.slice(0, 1)
+  if (live.length > 0) return live
+  const had = use === 'cancel' && vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
+  return (had.length > 0 ? had : ids).slice(0, 1)
 }
 
 /** The vehicle that a call means. */
