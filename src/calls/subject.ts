@@ -5,6 +5,7 @@ import { isNotFound, isSuccess } from '../outside/service/exchange.ts'
 import { refusal } from '../outside/service/failures.ts'
 import { idAt, isCanceled, type Shipment, shipmentNamed, shipmentWithId } from '../outside/service/proofs.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
+import { updateLock } from '../outside/store/locks.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { SHOWN_AS_GONE } from '../state/bookings/record.ts'
 import {
@@ -193,7 +194,7 @@ export const noteReplied = (tenant: string, seen: SeenShipment, { names }: Askin
  * request provably changed nothing. If so, it takes back the note; if not, it notes it again, because a read or another request may have
  * come meanwhile. Neither rejects.
  */
-export async function noteInDoubt(tenant: string, name: string, { names, bookings }: CallRooms) {
+export async function noteInDoubt(tenant: string, name: string, { names, bookings, store }: CallRooms) {
   const standing = new Set<string>()
   const noted = new Set<string>()
   let isBegun = false
@@ -218,7 +219,8 @@ export async function noteInDoubt(tenant: string, name: string, { names, booking
       if (!isBegun) await begin()
       for (const id of standing) {
         if (!refused.has(id)) await change(id, 'live', 'in-doubt')
-        else if (noted.has(id)) await change(id, 'in-doubt', 'live')
+        // An update that is on its way is in doubt by itself.
+        else if (noted.has(id) && !(await store.isLocked(updateLock(tenant, id)))) await change(id, 'in-doubt', 'live')
       }
     })
   }
