@@ -43,7 +43,7 @@ test('the demo prints commands that work, shows each call with its request, open
   expect(await statusOf(`curl -s -u demo:demo ${url}/getShippingQuote.php -d '{}'`)).toBe(422)
   const shown = await demo.says(/^422 {2}/m)
   expect(shown).toMatch(
-    /^200 {2}POST {2}\/legacy\/getShippingQuote\.php {2}quote\.get {2}[\d.]+ ms\n {5}→ POST \/v2\/quote \{"/m,
+    /^200 {2}POST {2}\/getShippingQuote\.php {2}quote\.get {2}[\d.]+ ms\n {5}→ POST \/v2\/quote \{"/m,
   )
   expect(shown).toMatch(/^200 {2}.* quote\.approve {2}[\d.]+ ms\n( {5}→ .*\n)* {5}→ POST \/v2\/quote\/[\w-]+\/approve/m)
   expect(shown).toMatch(/^422 {2}.* untranslatable\n(?! )/m)

@@ -20,6 +20,7 @@ import {
   type ShipmentState,
   type Store,
   StoreDown,
+  type StoredShipment,
   type Vehicle,
 } from '../../outside/store/store.ts'
 import { createBoundedCache, createUnorderedList, type ListItem } from '../../runtime/collections.ts'
@@ -178,13 +179,16 @@ export function createBookings(deps: BookingParts) {
           return { claim, isHeld, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
-        const isOther = course === 'another-booking' && (await isOnlyInDoubt(wanted, claim))
+        const shipmentOfOther = course === 'another-booking' ? await otherVehicles(wanted, claim) : undefined
+        const isOther = shipmentOfOther?.state === 'in-doubt'
+        // The doubt for which the store held this claim against the booking has ended meanwhile.
+        if (shipmentOfOther && !isOther) continue
         if (course === 'wait' || (isOther && (await claims.isLocked(updateLock(claim.tenant, claim.shipment))))) {
           await waitFor(claim, booking.deadline)
           continue
         }
         // Another update may have begun since the look.
-        if ((isOther || claim.shipment !== looked) && (await isOutdated(claim, course, booking))) {
+        if ((isOther || claim.shipment !== looked) && (await isOutdated(claim, course, booking, isOther))) {
           looked = claim.shipment
           continue
         }
@@ -208,7 +212,7 @@ export function createBookings(deps: BookingParts) {
       const isDoubtful = doubt && (await inDoubt(wanted, doubt, claims)).doubtSince !== undefined
       return isDoubtful ? { is: 'error', error: outcomeUnknown(NEW_KEY) } : undefined
     }
-    if (await isOnlyInDoubt(wanted, held)) return { is: 'in-doubt', shipment: held.shipment }
+    if ((await otherVehicles(wanted, held))?.state === 'in-doubt') return { is: 'in-doubt', shipment: held.shipment }
     return obstacleIn(held, courseOf(held, wanted.body, record.isUnrecorded(held.handle)))
   }
 
@@ -269,10 +273,12 @@ export function createBookings(deps: BookingParts) {
     { state, changedAt, handle, shipment }: Claim,
     course: Course,
     { tenant, credential, replayCheckAfterMs, look }: Booking,
+    isInDoubt: boolean,
   ): Promise<boolean> {
     if (state !== 'booked') return false
     const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
-    const isNoted = await isNotedAsGone(tenant, shipment)
+    // A look by another call may have ended the doubt since.
+    const isNoted = isInDoubt || (await isNotedAsGone(tenant, shipment))
     const mustRead = isOfAnother || isNoted
     if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
@@ -286,10 +292,13 @@ export function createBookings(deps: BookingParts) {
     return true
   }
 
-  /** Reports whether a claim holds a booking of another vehicle, only because an update may have changed its shipment's vehicle. */
-  async function isOnlyInDoubt(wanted: NewClaim, held: Claim): Promise<boolean> {
+  /**
+   * Returns the shipment of a claim that the store held against a booking of another vehicle: it does so only while an update may have
+   * changed its vehicle. Undefined if the vehicle may be the same.
+   */
+  async function otherVehicles(wanted: NewClaim, held: Claim): Promise<StoredShipment | undefined> {
     const shipment = await claims.shipment(held.tenant, held.shipment)
-    return wanted.isOfReference && shipment?.state === 'in-doubt' && isOtherVehicle(wanted, held, shipment)
+    return wanted.isOfReference && isOtherVehicle(wanted, held, shipment) ? shipment : undefined
   }
 
   const isNotedAsGone = async (tenant: string, shipment: string) =>
