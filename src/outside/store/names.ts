@@ -50,7 +50,8 @@ const spelled = (id: string, key: string) => (id === key ? null : id)
 /* Rows of names */
 
 const NAME = `${NAME_KEY}, id, at, whole`
-const SELECT_NAMES = `SELECT ${NAME}, turn, approved FROM transload.names`
+/** Without the tenant, which the call gives. */
+const SELECT_NAMES = 'SELECT name, kind, bearer, id, at, whole, turn, approved FROM transload.names'
 /** A caller may have spelled a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
@@ -70,45 +71,37 @@ export const inAnyCase = (tenant: string, name: string) =>
 export const QUOTE_PARTS = ['own', 'names', 'facts', 'price', 'approval', 'ids_in_approval']
 export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote']
 
-/** A quote or shipment as one column: JSON with the members of its record. Unknown parts are blank. */
-const record = (of: 'quote' | 'shipment', parts: string) =>
-  `json_build_object('id', coalesce(${of}.id, ${of}.key), 'own', coalesce(${of}.own, ''), ${parts}, 'at', ${of}.at)::text AS thing`
-export const QUOTE = record(
-  'quote',
-  `'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
+/** A quote as one column: JSON with the members of its record. Unknown parts are blank. */
+export const QUOTE = `json_build_object('id', coalesce(quote.id, quote.key), 'own', coalesce(quote.own, ''),
+  'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
   'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json),
   'approvedBefore', coalesce((SELECT approved FROM transload.names
-    WHERE tenant = quote.tenant AND name = quote.own AND kind = 0 AND bearer = ''), '')`,
-)
-export const SHIPMENT = record(
-  'shipment',
-  `'vehicles', CAST(coalesce(shipment.vehicles, '[]') AS json), 'formerVins', CAST(coalesce(shipment.former_vins, '{}') AS json),
-  'state', coalesce(shipment.state, 'live'), 'quote', coalesce(shipment.quote, '')`,
-)
+    WHERE tenant = quote.tenant AND name = quote.own AND kind = 0 AND bearer = ''), ''), 'at', quote.at)::text AS thing`
+/** A shipment's columns, because most calls read one, and JSON takes twice the time. */
+export const SHIPMENT =
+  'shipment.id AS spelled, shipment.own, shipment.vehicles, shipment.former_vins, shipment.state, shipment.quote, shipment.at AS since'
 
 const quoteOf = (tenant: string, key: string) =>
   `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE quote.tenant = ${tenant} AND quote.key = ${key}`
-const shipmentOf = (tenant: string, key: string) =>
-  `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE shipment.tenant = ${tenant} AND shipment.key = ${key}`
 
 /** Names with the things that bear them; null if nothing is stored of one. */
-export const withThings = (names: string) => `SELECT name.*, CASE name.bearer
-    WHEN '' THEN (${quoteOf('name.tenant', 'transload.thing_key(name.id)')})
-    ELSE (${shipmentOf('name.tenant', 'name.bearer')}) END AS thing FROM (${names}) AS name`
-const NAMED = withThings(inThisCase('$1', '$2'))
-const NAMED_IN_OTHER_CASE = withThings(inOtherCase('$1', '$2'))
+export const withThings = (tenant: string, names: string) => `SELECT name.*, ${SHIPMENT},
+    CASE name.bearer WHEN '' THEN (${quoteOf(tenant, 'transload.thing_key(name.id)')}) END AS thing
+  FROM (${names}) AS name LEFT JOIN transload.shipments AS shipment ON shipment.tenant = ${tenant} AND shipment.key = name.bearer`
+const NAMED = withThings('$1', inThisCase('$1', '$2'))
+const NAMED_IN_OTHER_CASE = withThings('$1', inOtherCase('$1', '$2'))
 const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'
 const FIND_QUOTE = quoteOf('$1', '$2')
-const FIND_SHIPMENT = shipmentOf('$1', '$2')
+const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
 
-const SHIPMENTS_OF_QUOTE = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment
+const SHIPMENTS_OF_QUOTE = `SELECT key, ${SHIPMENT} FROM transload.shipments AS shipment
   WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
 
-/** Returns the name in a row that has all of a name's columns. */
-function nameOf(row: DatabaseRow): Name {
+/** Returns the name in a row that has all of a name's columns but the tenant. */
+function nameOf(tenant: string, row: DatabaseRow): Name {
   const kind = Number(row['kind'])
   return {
-    tenant: String(row['tenant']),
+    tenant,
     kind: kind % SERVICE_KINDS === 0 ? 'quote' : 'shipment',
     name: String(row['whole'] ?? row['name']),
     givenBy: kind < SERVICE_KINDS ? 'caller' : 'service',
@@ -117,15 +110,32 @@ function nameOf(row: DatabaseRow): Name {
   }
 }
 
-/** Returns the quote or shipment in a column; undefined if the row has none. Only this program writes it. */
-export const thingIn = <T extends Quote | StoredShipment>(tenant: string, json: unknown): T | undefined =>
-  typeof json === 'string' ? { tenant, ...JSON.parse(json) } : undefined
+/** Returns the quote in a row; undefined if there is none. Only this program writes it. */
+export const quoteIn = (tenant: string, { thing }: DatabaseRow): Quote | undefined =>
+  typeof thing === 'string' ? { tenant, ...JSON.parse(thing) } : undefined
+
+/** Returns the shipment with a key in a row; undefined if there is none. */
+export function shipmentIn(tenant: string, key: string, row: DatabaseRow): StoredShipment | undefined {
+  const { spelled, own, vehicles, former_vins: formerVins, state, quote, since } = row
+  if (since === null) return undefined
+  return {
+    tenant,
+    id: String(spelled ?? key),
+    own: String(own ?? ''),
+    vehicles: vehicles === null ? [] : JSON.parse(String(vehicles)),
+    formerVins: formerVins === null ? {} : JSON.parse(String(formerVins)),
+    // Only values of this type are ever written to the column.
+    state: (state ?? 'live') as StoredShipment['state'],
+    quote: String(quote ?? ''),
+    at: Number(since),
+  }
+}
 
 /**
  * Returns the names in rows with what is stored of their bearers: the caller's own first, then by age, newest first, then by write, latest
  * first. Most names have one bearer, and a database takes longer to sort than to find it.
  */
-export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[] {
+export function namedIn(tenant: string, rows: readonly DatabaseRow[]): readonly NameWithBearer[] {
   const isServices = ({ kind }: DatabaseRow) => (Number(kind) < SERVICE_KINDS ? 0 : 1)
   const inOrder =
     rows.length < 2
@@ -137,8 +147,8 @@ export function namedIn(rows: readonly DatabaseRow[]): readonly NameWithBearer[]
             Number(other['turn']) - Number(one['turn']),
         )
   return inOrder.map((row) => {
-    const name = nameOf(row)
-    const thing = thingIn(name.tenant, row['thing'])
+    const name = nameOf(tenant, row)
+    const thing = name.kind === 'quote' ? quoteIn(tenant, row) : shipmentIn(tenant, String(row['bearer']), row)
     const { approved } = row
     return typeof approved === 'string' ? { ...name, [name.kind]: thing, approved } : { ...name, [name.kind]: thing }
   })
@@ -152,28 +162,28 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
     const key = nameKey(name)
     const exact = yield sql(NAMED, tenant, key)
     const isOfOneCase = name.toLowerCase() === name.toUpperCase()
-    return namedIn(exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
+    return namedIn(tenant, exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
   },
   *bears(tenant, name, id) {
     return (yield sql(BEARS, tenant, nameKey(name), thingKey(id))).length > 0
   },
   *quote(tenant, id) {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
-    return thingIn(tenant, row?.['thing'])
+    return row && quoteIn(tenant, row)
   },
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
-    return thingIn(tenant, row?.['thing'])
+    return row && shipmentIn(tenant, thingKey(id), row)
   },
   *shipmentsOfQuote(tenant, quote) {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
-      ({ thing }) => thingIn<StoredShipment>(tenant, thing) ?? [],
+      (row) => shipmentIn(tenant, String(row['key']), row) ?? [],
     )
   },
   *namesAfter(place) {
     return (yield sql(NAMES_AFTER, ...place)).map((row) => {
       const [vehicle, another]: readonly Vehicle[] = JSON.parse(String(row['vehicles'] ?? '[]'))
-      return { ...nameOf(row), vin: vehicle && !another ? vehicle.vin : '' }
+      return { ...ofTenant(row), vin: vehicle && !another ? vehicle.vin : '' }
     })
   },
 }
@@ -309,9 +319,9 @@ export const nameWrites: WorkOf<NameWrites> = {
     // Of several names with the same key, the one that stays.
     const chosen = new Map<string, LoadedName>()
     for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
-    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(nameOf))
+    const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(ofTenant))
     const others = [...chosen].flatMap(([key, name]) => (written.has(key) ? [] : name))
-    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(nameOf))
+    const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(ofTenant))
     const conflicts: { asked: LoadedName; found: Name }[] = []
     let same = 0
     for (const asked of names) {
@@ -329,6 +339,8 @@ export const nameWrites: WorkOf<NameWrites> = {
 
 const DROP_NAME = `DELETE FROM transload.names
   WHERE tenant = $1 AND name = $2 AND kind = $3 AND bearer = $4 AND (bearer <> '' OR transload.thing_key(id) = $5) RETURNING 1`
+
+const ofTenant = (row: DatabaseRow): Name => nameOf(String(row['tenant']), row)
 
 const byKey = (names: readonly Name[]) => new Map(names.map((name) => [keyOf(name), name]))
 

@@ -12,14 +12,15 @@ import {
   nameRow,
   QUOTE,
   QUOTE_PARTS,
+  quoteIn,
   quoteRow,
   SET_NAME,
   SET_QUOTE,
   SET_SHIPMENT,
   SHIPMENT,
   SHIPMENT_PARTS,
+  shipmentIn,
   shipmentRow,
-  thingIn,
   withThings,
 } from '../names.ts'
 import { CLAIMS } from '../schema.ts'
@@ -156,18 +157,19 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 const NOW = '(SELECT ms FROM clock)'
 
 export const NAMED = `SELECT nth, thing.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${withThings(inAnyCase('row.tenant', 'row.name'))}) AS thing`
+  CROSS JOIN LATERAL (${withThings('row.tenant', inAnyCase('row.tenant', 'row.name'))}) AS thing`
 
 /** Finds quotes or shipments by their ids. */
 const find = <T extends Quote | StoredShipment>(
   of: 'quote' | 'shipment',
-  column: string,
+  columns: string,
+  thingIn: (tenant: string, key: string, row: DatabaseRow) => T | undefined,
 ): BatchStatement<ThingId, T | undefined> => ({
   // The limit makes this a lookup by key for each id. A join could be planned as one with the whole table.
-  text: `SELECT nth, thing FROM ${rowsOf(1, 'tenant text, key text, nth int')} CROSS JOIN LATERAL (SELECT ${column}
+  text: `SELECT nth, found.* FROM ${rowsOf(1, 'tenant text, key text, nth int')} CROSS JOIN LATERAL (SELECT ${columns}
     FROM transload.${of}s AS ${of} WHERE ${of}.tenant = row.tenant AND ${of}.key = row.key LIMIT 1) AS found`,
   valuesOf: (all) => [numbered(all.map(({ tenant, id }) => ({ tenant, key: thingKey(id) })))],
-  answerOf: ([row], { tenant }) => thingIn(tenant, row?.['thing']),
+  answerOf: ([row], { tenant, id }) => row && thingIn(tenant, thingKey(id), row),
 })
 
 /** The part of a statement that writes quotes or shipments. */
@@ -266,13 +268,16 @@ export const createBatches = (pool: pg.Pool) => ({
   named: inBatches<{ readonly tenant: string; readonly name: string }, readonly NameWithBearer[]>(pool, {
     text: NAMED,
     valuesOf: (all) => [numbered(all.map(({ tenant, name }) => ({ tenant, name: nameKey(name) })))],
-    answerOf(rows, { name }) {
+    answerOf(rows, { tenant, name }) {
       const exact = rows.filter((row) => row['name'] === nameKey(name))
-      return namedIn(exact.length > 0 ? exact : rows)
+      return namedIn(tenant, exact.length > 0 ? exact : rows)
     },
   }),
-  quote: inBatches(pool, find<Quote>('quote', QUOTE)),
-  shipment: inBatches(pool, find<StoredShipment>('shipment', SHIPMENT)),
+  quote: inBatches(
+    pool,
+    find('quote', QUOTE, (tenant, _key, row) => quoteIn(tenant, row)),
+  ),
+  shipment: inBatches(pool, find('shipment', SHIPMENT, shipmentIn)),
   put: inBatches<NamesWrite, void>(pool, {
     name: 'put',
     text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,
