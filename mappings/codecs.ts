@@ -66,7 +66,7 @@ const padded = (value: number | string): string => String(value).padStart(ZIP_DI
 
 /** Restores the leading zero of `2134`. Leaves other text that the service may send, such as `75201-1234`, unchanged. */
 const zipText = (value: number | string): string => {
-  const text = withoutFraction(String(value))
+  const text = typeof value === 'number' ? String(value) : withoutFraction(value)
   return /^\d{1,4}$/.test(text) ? padded(text) : text
 }
 

@@ -1,6 +1,6 @@
 import type { Answer } from '../language/answer.ts'
 import { gatewayError } from '../language/errors.ts'
-import { parsePlace, valueAt } from '../language/mapping/paths.ts'
+import { valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { headerText, oneLine } from '../language/text/service-text.ts'
 import { idAt } from '../outside/service/proofs.ts'
@@ -45,13 +45,11 @@ export function answerOf(
 }
 
 /** Returns what the translation assumed, as a header that names each place and its value. */
-function assumedHeader({ request, body, notes }: Plan): Readonly<Record<string, string>> {
+function assumedHeader({ body, notes }: Plan): Readonly<Record<string, string>> {
   const assumed: string[] = []
-  for (const { name, code } of notes) {
-    if (code !== 'assumed') continue
-    const path = request.compiled.movedTo.get(name) ?? name
-    const value = scalarText(valueAt(body, parsePlace(path) ?? []))
-    if (value !== undefined) assumed.push(`${path}=${headerText(value)}`)
+  for (const { to } of notes) {
+    const value = to && scalarText(valueAt(body, to.place))
+    if (value !== undefined) assumed.push(`${to?.v2}=${headerText(value)}`)
   }
   return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.join(', ') }
 }

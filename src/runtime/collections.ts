@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
  */
 export function createBoundedCache<Key extends {}, Value extends {}>(
   entries: number,
-  options: { readonly ttl?: number; readonly noUpdateTTL?: boolean } = {},
+  options: { readonly ttl?: number; readonly ttlResolution?: number; readonly noUpdateTTL?: boolean } = {},
 ): LRUCache<Key, Value> {
   return new LRUCache({ ...options, maxSize: entries, sizeCalculation: one })
 }

@@ -22,8 +22,6 @@ export interface CompiledAction {
   readonly hasPlace: readonly boolean[]
   /** The fields that are written to the service. */
   readonly written: readonly string[]
-  /** The place of each field that a single row moves. */
-  readonly movedTo: ReadonlyMap<string, string>
   /** The fields of a vehicle, without its VIN. */
   readonly vehicleFields: readonly string[]
   /** Translates version 1 to version 2. */
@@ -51,7 +49,6 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const translate = compileRequest(action.request, action.requires ?? [], fields, tables)
   const remember = compileRequest(rememberRows, [], fields, tables)
-  const rememberedAs = movesOf(rememberRows)
 
   const withPlace = new Set(
     [...action.request, ...rememberRows].filter(({ kind }) => kind !== 'v1Only').flatMap(fieldsOf),
@@ -61,7 +58,6 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     fields,
     hasPlace: fields.names.map((name) => withPlace.has(name) || name === ACTION_NAME),
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
-    movedTo: movesOf(action.request),
     vehicleFields: action.request
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
@@ -77,10 +73,7 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       const { body, problems, notes } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
       // The rows' codecs return strings and integers, and a quote's body is flat.
       const facts = body as KnownFacts
-      const assumed = notes.flatMap(({ name, code }) => {
-        const fact = rememberedAs.get(name)
-        return code === 'assumed' && fact !== undefined ? [`${fact}=${facts[fact]}`] : []
-      })
+      const assumed = notes.flatMap(({ to }) => (to ? [`${to.v2}=${facts[to.v2]}`] : []))
       if (assumed.length === 0) return { facts, problems }
       return { facts: { ...facts, [PARTLY_ASSUMED_FACT]: assumed.join('\n') }, problems }
     },
@@ -94,10 +87,6 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
     compare: compileCompare(action.request),
   }
 }
-
-/** Returns the place of each field that a row moves; if several rows do, the first one's. */
-const movesOf = (rows: readonly Row[]): ReadonlyMap<string, string> =>
-  new Map(rows.flatMap((row) => (row.kind === 'move' ? [[row.v1, row.v2] as const] : [])).reverse())
 
 /** The field that chooses the action. Version 2 has a path for each action instead. */
 export const ACTION_NAME = 'ActionName'

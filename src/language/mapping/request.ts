@@ -66,7 +66,7 @@ function compileRow(row: Row, index: FieldIndex, tables: Tables): RequestStep | 
       const from = slot(row.v1)
       const to = targetOf(row.v2, row.codec)
       const reason = `no ${row.v1} was sent`
-      const note = compileNotes(row.v1, row.codec)
+      const note = compileNotes(row.v1, row.codec, to)
       const names = [row.v1]
       const fallBack = compileFallbacks(row.fallbacks, row.v2, reason, slot)
       return (run) => {
@@ -362,14 +362,14 @@ function compileFallbacks(
   slot: (v1: string) => number,
   table?: LookupTable,
 ): (run: RequestRun) => boolean {
-  const to = placeOf(v2)
+  const to = { v2, place: placeOf(v2) }
   const finders = fallbacks.map((fallback) => compileFallback(fallback, reason, slot, table))
   return (run) => {
     for (const find of finders) {
       const found = find(run)
       if (!found) continue
-      putAt(run.body, to, found.after)
-      if (found.assumed !== undefined) run.notes.push({ name: v2, code: 'assumed' })
+      putAt(run.body, to.place, found.after)
+      if (found.assumed !== undefined) run.notes.push({ name: v2, code: 'assumed', to })
       run.explanations?.push({ to: v2, ...found })
       return true
     }
@@ -382,18 +382,20 @@ export interface Note {
   /** The version-1 field, or the version-2 place if no field was sent. */
   readonly name: string
   readonly code: 'lossy' | 'assumed' | 'warning'
+  /** The one place that an assumed value has. */
+  readonly to?: Pick<Target, 'v2' | 'place'> | undefined
 }
 
 /** Adds the notes on a value. */
 type AddNotes = (before: Value, notes: Note[]) => void
 
 /** Makes a function that adds a codec's remarks on a field as notes; undefined for a codec without remarks. */
-function compileNotes(field: string, { remark }: Codec): AddNotes | undefined {
+function compileNotes(field: string, { remark }: Codec, to?: Target): AddNotes | undefined {
   if (!remark) return undefined
   return (before, notes) => {
     const { loss, assumed, warning } = (typeof before === 'string' && remark(before)) || {}
     if (loss !== undefined) notes.push({ name: field, code: 'lossy' })
-    if (assumed !== undefined) notes.push({ name: field, code: 'assumed' })
+    if (assumed !== undefined) notes.push({ name: field, code: 'assumed', to })
     if (warning !== undefined) notes.push({ name: field, code: 'warning' })
   }
 }

@@ -53,8 +53,12 @@ export const textOfHeader = (value: string): string =>
     'latin1',
   ).toString()
 
+/** Most ids. */
+const ORDINARY_ID = /^\w[\w-]{0,63}$/
+
 /** Returns an id from the service as text; undefined for a value that cannot be an id. */
 export function serviceId(value: unknown): string | undefined {
+  if (typeof value === 'string' && ORDINARY_ID.test(value)) return value
   if (typeof value !== 'string' && !isInteger(value)) return undefined
   const id = scalarText(value)?.trim() ?? ''
   const isUsable = id.length <= ID_LIMIT && id.isWellFormed() && !/\p{Cc}/u.test(id)

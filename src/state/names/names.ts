@@ -86,7 +86,7 @@ export type Names = ReturnType<typeof openNames>
 /** Opens the record on a store. */
 export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   /** The names that shipments were last found to bear, because callers read the same shipments again and again. */
-  const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS })
+  const borne = createBoundedCache<string, string>(MOST_BORNE, { ttl: BORNE_FOR_MS, ttlResolution: 1_000 })
   const noted = createBoundedCache<string, true>(MOST_NOTED, { ttl: DAY_MS })
 
   /**
@@ -323,35 +323,39 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Resolves when the write is durable; only then may an answer depend on it. */
     write: store.put,
     /** Records what a read or a reply has shown of a shipment, if that is new. */
-    noteShown: async (
-      tenant: string,
-      { id, body, vehicles, state }: SeenShipment,
-      shownNames: readonly string[],
-      { stored, isFinal = false }: Showing = {},
-    ) => {
+    noteShown: (tenant: string, seen: SeenShipment, shownNames: readonly string[], showing: Showing = {}) => {
       // Neither ids nor names contain line breaks.
-      const shown = shownNames.join('\n')
-      const place = `${id}\n${tenant}`
-      const names: NewName[] = []
-      if (borne.get(place) !== shown) {
-        for (const name of new Set(shownNames))
-          if (!(await store.bears(tenant, name, id)))
-            names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
-        if (names.length === 0) borne.set(place, shown)
-      }
-      const changeFrom = (before?: StoredShipment, now: StoredShipment['state'] = state) =>
-        changeOf(before, body === undefined ? undefined : vehicles, now)
-      if (names.length === 0 && stored && !changeFrom(stored)) return
-      // Another call may have written since.
-      const before = await store.shipment(tenant, id)
-      const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
-      const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
-      const change = changeFrom(before, isDoubtful ? 'in-doubt' : state)
-      if (names.length === 0 && !change) return
-      await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
+      const isBorne = borne.get(`${seen.id}\n${tenant}`) === shownNames.join('\n')
+      // Most reads show what is known.
+      if (isBorne && showing.stored && !changeOf(showing.stored, seen)) return NOTHING_NEW
+      return noteNew(tenant, seen, isBorne ? undefined : shownNames, showing)
     },
   }
+
+  /** `shownNames` are undefined if they are recorded. */
+  async function noteNew(
+    tenant: string,
+    seen: SeenShipment,
+    shownNames: readonly string[] | undefined,
+    { stored, isFinal = false }: Showing,
+  ): Promise<void> {
+    const { id, state } = seen
+    const names: NewName[] = []
+    for (const name of new Set(shownNames))
+      if (!(await store.bears(tenant, name, id))) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+    if (shownNames && names.length === 0) borne.set(`${id}\n${tenant}`, shownNames.join('\n'))
+    if (names.length === 0 && stored && !changeOf(stored, seen)) return
+    // Another call may have written since.
+    const before = await store.shipment(tenant, id)
+    const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
+    const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
+    const change = changeOf(before, isDoubtful ? { ...seen, state: 'in-doubt' } : seen)
+    if (names.length === 0 && !change) return
+    await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
+  }
 }
+
+const NOTHING_NEW = Promise.resolve()
 
 /** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
 export function rememberedQuote(
@@ -421,11 +425,10 @@ function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
 /** Returns what a read changes in a stored shipment; undefined if it shows what is stored. */
 function changeOf(
   before: StoredShipment | undefined,
-  vehicles: readonly Vehicle[] | undefined,
-  state: StoredShipment['state'],
+  { body, vehicles, state }: Omit<SeenShipment, 'state'> & Pick<StoredShipment, 'state'>,
 ): Partial<StoredShipment> | undefined {
   const isNewState = state !== (before?.state ?? 'live')
-  const isNewVehicles = vehicles !== undefined && vehicles.length > 0 && !isSame(vehicles, before?.vehicles ?? [])
+  const isNewVehicles = body !== undefined && vehicles.length > 0 && !isSame(vehicles, before?.vehicles ?? [])
   if (before && !isNewState && !isNewVehicles) return undefined
   return {
     state,

@@ -322,9 +322,6 @@ const LONGEST_WORD = 64
 
 /** Returns one of a vehicle's texts without differences in spelling: `E-450` and `e450` are the same. */
 function comparable(vehicle: unknown, key: string): string {
-  const text = serviceId(valueAt(vehicle, [key])) ?? ''
-  return text
-    .toUpperCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '')
-    .slice(0, LONGEST_WORD)
+  const text = (serviceId(valueAt(vehicle, [key])) ?? '').toUpperCase()
+  return (/^[A-Z0-9]*$/.test(text) ? text : text.replace(/[^\p{L}\p{N}]+/gu, '')).slice(0, LONGEST_WORD)
 }
