@@ -55,7 +55,8 @@ export async function legacyCall(
   // In a brownout, too, a repeated booking is answered from its record.
   if (brownout && verb !== 'book') throw brownout
   // Nothing is looked up or claimed for a credential that the service has not accepted. A new quote proves it by itself.
-  if (verb !== 'quote' || target) await rooms.prove(sending)
+  const proof = verb === 'quote' && !target ? undefined : rooms.prove(sending)
+  if (proof) await proof
   const answer = await verbs[verb]({ request, headers, caller, sending, brownout, outcome }, rooms)
   outcome.replayed = REPLAYED in answer.headers
   outcome.price = answer.headers[PRICE]

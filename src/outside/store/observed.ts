@@ -13,24 +13,22 @@ export function observeStore(store: Store, seconds: Histogram) {
     operation: string,
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
-    return async (...args) => {
+    return (...args) => {
       const call = currentCall()
       const endSpan = call?.trace?.beginStore(operation)
       const startedAt = performance.now()
       pending += 1
-      let failure: unknown
-      try {
-        return await work(...args)
-      } catch (error) {
-        failure = error
-        throw error
-      } finally {
+      const end = (failure?: unknown) => {
         pending -= 1
         const ms = performance.now() - startedAt
         seconds.observe(ms / MS_PER_SECOND, operation)
         if (call) call.storeMs += ms
         endSpan?.(failure)
       }
+      const done = work(...args)
+      // Asked for first, so it ends before the caller goes on.
+      done.then(() => end(), end)
+      return done
     }
   }
 
