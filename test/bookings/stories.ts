@@ -33,6 +33,7 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   dry-run CALL                      the dry run of a call
  *   other CALL                        a version-1 call at a second gateway on the same store
  *   store down|up                     the store fails for the first gateway, or works again
+ *   store after VERB CALL             makes a call once the store has done what the first gateway asks next by this name, before its answer
  *   event NAME $S                     an event of the service
  *   fault METHOD|/path* {…}, heal     a fault of the stand-in; `status` and `body` of a `change` override the service's reply
  *   service $S|new place=v vins=…     changes or makes a shipment at the service
@@ -106,12 +107,17 @@ const fieldsOf = (words: readonly string[]): Readonly<Record<string, unknown>> =
 const at = (body: object, place: string): unknown =>
   place.split('.').reduce((value: unknown, key) => Object(value)[key], body)
 
-/** Returns a view of a store whose verbs fail while a condition holds. */
-function failingWhile(isDown: () => boolean, inner: Store): Store {
+/** Returns a view of a store whose verbs fail while a condition holds, and answer once `after` is done. */
+function failingWhile(isDown: () => boolean, after: (name: string) => unknown, inner: Store): Store {
   const verbOf = (name: string, verb: unknown) =>
     typeof verb !== 'function' || ['ready', 'now', 'close'].includes(name)
       ? verb
-      : (...args: unknown[]) => (isDown() ? Promise.reject(new StoreDown('The disk is full.')) : verb(...args))
+      : async (...args: unknown[]) => {
+          if (isDown()) throw new StoreDown('The disk is full.')
+          const answer = await verb(...args)
+          await after(name)
+          return answer
+        }
   return Object.fromEntries(Object.entries(inner).map(([name, verb]) => [name, verbOf(name, verb)])) as unknown as Store
 }
 
@@ -150,9 +156,14 @@ export async function play(
   const own = settings.includes(' own') ? { ...OWN, ...HOOK } : {}
   let time = 0
   let isDown = false
+  const callsAfter = new Map<string | undefined, readonly string[]>()
+  const after = async (name: string) => {
+    const words = callsAfter.get(name)
+    if (callsAfter.delete(name) && words) await call(words, place)
+  }
   const inner = steps.some((step) => step.startsWith('store ')) ? createMemoryStore() : undefined
   const place = await open({
-    ...(inner && { store: failingWhile(() => isDown, inner) }),
+    ...(inner && { store: failingWhile(() => isDown, after, inner) }),
     env: { ...own, ...(env as typeof own) },
     sandbox: { ...sandboxOptions },
     ...(steps.some((step) => step.startsWith('pass ')) && { now: () => time }),
@@ -207,8 +218,9 @@ export async function play(
   }
 
   const STEPS: Readonly<Record<string, (words: readonly string[], line: string) => unknown>> = {
-    store: ([state]) => {
+    store: ([state, name, ...words]) => {
       isDown = state === 'down'
+      if (state === 'after') callsAfter.set(name, words)
     },
     begin: (words) => {
       const begun = sandbox.next(({ method }) => method !== 'GET')
@@ -301,4 +313,5 @@ export async function play(
     const answer = await (STEPS[verb] ? STEPS[verb](words, line) : call([verb, ...words], place))
     if (expected !== '') check(answer as Partial<WholeAnswer>, wordsOf(expected), line)
   }
+  expect([...callsAfter.keys()], 'verbs that the gateway did not ask its store').toEqual([])
 }
