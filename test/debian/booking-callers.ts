@@ -85,7 +85,7 @@ function startCallers(urlOf: (nth: number) => string | Promise<string>) {
           let answer = await book(urlOf(again.length), reference)
           // A call that ran out of time or met no store has no final answer. One that is in progress again stays so, because its end was
           // lost.
-          while (!['Yes', 'Unknown', 'in progress'].includes(answer?.word ?? '')) {
+          while (!['Yes', 'Unknown', 'in progress', 'conflict'].includes(answer?.word ?? '')) {
             await pause(RETRY_PAUSE_MS)
             answer = await book(urlOf(again.length), reference)
           }

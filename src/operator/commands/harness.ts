@@ -45,7 +45,7 @@ export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL
 }
 
 const MOST_PATIENCE_MS = 300_000
-const IN_PROGRESS = 409
+const CONFLICT = 409
 
 /** One try; undefined where no answer came. */
 export async function book(url: string | Promise<string>, reference: string, patienceMs = MOST_PATIENCE_MS) {
@@ -57,7 +57,7 @@ export async function book(url: string | Promise<string>, reference: string, pat
       body: JSON.stringify({ ...bookingExample, ReferenceNumber: reference }),
     })
     const { TransportationBooked: word }: { TransportationBooked?: string } = JSON.parse(await body.text())
-    if (statusCode === IN_PROGRESS) return { word: 'in progress', id: '' }
+    if (statusCode === CONFLICT) return { word: 'retry-after' in headers ? 'in progress' : 'conflict', id: '' }
     return { word, id: String(headers['transload-shipment-id'] ?? '') }
   } catch {
     return undefined
