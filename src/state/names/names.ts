@@ -206,6 +206,28 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return undefined
   }
 
+  /** `shownNames` are undefined if they are recorded. */
+  async function noteNew(
+    tenant: string,
+    seen: SeenShipment,
+    shownNames: readonly string[] | undefined,
+    { stored, isFinal = false }: Showing,
+  ): Promise<void> {
+    const { id, state } = seen
+    const names: NewName[] = []
+    for (const name of new Set(shownNames))
+      if (!(await store.bears(tenant, name, id))) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
+    if (shownNames && names.length === 0) borne.set(`${id}\n${tenant}`, shownNames.join('\n'))
+    if (names.length === 0 && stored && !changeOf(stored, seen)) return
+    // Another call may have written since.
+    const before = await store.shipment(tenant, id)
+    const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
+    const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
+    const change = changeOf(before, isDoubtful ? { ...seen, state: 'in-doubt' } : seen)
+    if (names.length === 0 && !change) return
+    await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
+  }
+
   return {
     /** Returns what a call means. Without a look, the service is not asked, and the meaning may be `ask` or `look`. */
     resolve: async (reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> => {
@@ -330,28 +352,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       if (isBorne && showing.stored && !changeOf(showing.stored, seen)) return NOTHING_NEW
       return noteNew(tenant, seen, isBorne ? undefined : shownNames, showing)
     },
-  }
-
-  /** `shownNames` are undefined if they are recorded. */
-  async function noteNew(
-    tenant: string,
-    seen: SeenShipment,
-    shownNames: readonly string[] | undefined,
-    { stored, isFinal = false }: Showing,
-  ): Promise<void> {
-    const { id, state } = seen
-    const names: NewName[] = []
-    for (const name of new Set(shownNames))
-      if (!(await store.bears(tenant, name, id))) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
-    if (shownNames && names.length === 0) borne.set(`${id}\n${tenant}`, shownNames.join('\n'))
-    if (names.length === 0 && stored && !changeOf(stored, seen)) return
-    // Another call may have written since.
-    const before = await store.shipment(tenant, id)
-    const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
-    const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
-    const change = changeOf(before, isDoubtful ? { ...seen, state: 'in-doubt' } : seen)
-    if (names.length === 0 && !change) return
-    await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
   }
 }
 
