@@ -187,9 +187,13 @@ async function requireNoOtherApproval(
 ): Promise<void> {
   if (!subject.quote || config.APPROVAL_BOOKS !== 'auto') return
   // Looked up by name again: a newer quote may have it by now.
-  const now = (await quoteOfBooking(request, tenant, names)).approved?.quote.id
-  if (now !== undefined && !(approved && isSameThing(now, approved.quote.id)))
-    throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
+  const { approved: now } = await quoteOfBooking(request, tenant, names)
+  const known = approved?.earlier ?? []
+  const isSame =
+    !now ||
+    (isSameThing(now.quote.id, approved?.quote.id ?? '') &&
+      now.earlier.every(({ id }) => known.some((one) => isSameThing(id, one.id))))
+  if (!isSame) throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
 }
 
 /** The quote's approval may have made its shipment, so `No` would be a guess. */
