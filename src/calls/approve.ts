@@ -21,7 +21,7 @@ import type { Sending } from '../outside/service/service.ts'
 import { type Claim, type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import { linesIn, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -70,7 +70,7 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
   for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = () => shipmentOfApproval(quote, read)
     // Under its lock only while its approval may still be under way: two calls that wait for each other's lock would time out.
-    const made = await (quote.approval === 'sent'
+    const made = await (quote.approval === 'sent' && !quote.waits
       ? withQuoteLock(tenant, quote.id, sending, rooms.store, find)
       : find())
     if (!made) continue
@@ -189,14 +189,10 @@ export function approving<T>(
     // Read from the store under the lock: another gateway may have approved the quote since it was found.
     const before = await names.quote(tenant, id, called)
     const isNew = before.approval === ''
-    const note = (approval: RememberedQuote['approval']) => names.write({ quote: { tenant, id, approval } })
-    if (isNew) {
-      await note('sent')
-      await store.noteApproval({ tenant, id }, namesOfItsShipment(before))
-    }
+    if (isNew) await store.noteApproval({ tenant, id }, namesOfItsShipment(before))
     // Not retried later: if the store fails, the quote counts as perhaps approved, which only costs its booking a read.
     const takeBack = async () => {
-      if (isNew && isHeld()) await note('').catch(() => undefined)
+      if (isNew && isHeld()) await names.write({ quote: { tenant, id, approval: '' } }).catch(() => undefined)
     }
     const approval = { before, isHeld, takeBack, isSent: false }
     try {
@@ -240,10 +236,18 @@ async function recordApproval(
 const namesOfItsShipment = ({ id, own, names }: RememberedQuote): readonly string[] =>
   own !== undefined && !isSameThing(own, id) ? [own] : names.filter((name) => !isSameThing(name, id))
 
-/** Returns the quotes that had this one's names before, and whose approval was sent: the trip may be booked already. */
+/**
+ * Returns the other quotes with this one's names whose approval was sent: the trip may be booked already. Those that were noted after this
+ * one wait for it.
+ */
 async function approvedBefore(quote: RememberedQuote, tenant: string, { names }: CallRooms) {
   const bearers = await Promise.all(namesOfItsShipment(quote).map((name) => names.bearersOf(tenant, name)))
-  return names.approvedBefore(tenant, quote, bearers.flat())
+  const later = bearers.flat().flatMap(({ approved }) => {
+    const ids = linesIn(approved).map(thingKey)
+    return ids.slice(0, Math.max(0, ids.indexOf(thingKey(quote.id))))
+  })
+  const others = await names.approvedBefore(tenant, quote, bearers.flat())
+  return others.map((other) => ({ ...other, waits: later.includes(thingKey(other.id)) }))
 }
 
 async function recordLater(
@@ -404,6 +408,9 @@ export async function noteApprovalReply(
   await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
 }
 
+/** The lock under which the approvals of a quote, and the bookings of an approved one, run one at a time. */
+export const quoteLock = (tenant: string, quote: string): string => `quote ${tenant}\n${thingKey(quote)}`
+
 /** Runs a quote's approval, or the booking of an approved quote, while no other one runs for that quote. */
 export function withQuoteLock<T>(
   tenant: string,
@@ -412,5 +419,5 @@ export function withQuoteLock<T>(
   store: Store,
   work: (isHeld: () => boolean) => Promise<T>,
 ): Promise<T> {
-  return store.exclusive(`quote ${tenant}\n${thingKey(quote)}`, deadline - performance.now(), work)
+  return store.exclusive(quoteLock(tenant, quote), deadline - performance.now(), work)
 }

@@ -34,7 +34,7 @@ import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } fro
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { openBookingsOf, requireOfQuote, withQuoteLock } from './approve.ts'
+import { openBookingsOf, quoteLock, requireOfQuote, withQuoteLock } from './approve.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
@@ -45,8 +45,8 @@ import { answerOf } from './version1-answer.ts'
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
 interface ApprovedQuote {
   readonly quote: RememberedQuote
-  /** Those that its name meant before. If it is not known whether its own approval was made, theirs count, too. */
-  readonly earlier: readonly RememberedQuote[]
+  /** The others with its name. The approval of one may have made the shipment, too. */
+  readonly others: readonly RememberedQuote[]
   /** False if the approval's outcome is not known, or if the name has a newer quote. */
   readonly sendsQuoteId: boolean
 }
@@ -77,12 +77,14 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
       }
     },
   }
+  if (!approved || rooms.config.APPROVAL_BOOKS !== 'auto') return bookOnce(plan, booking, sending, rooms, shipments)
+  // One of their approvals may be on its way. Awaited first, because it may wait for the quote's lock.
+  for (const { id, approval } of approved.others)
+    if (approval === 'sent') await withQuoteLock(tenant, id, sending, rooms.store, () => Promise.resolve())
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
-  return approved && rooms.config.APPROVAL_BOOKS === 'auto'
-    ? withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
-        bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, shipments, approved),
-      )
-    : bookOnce(plan, booking, sending, rooms, shipments)
+  return withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
+    bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, shipments, approved),
+  )
 }
 
 /** Claims, sends and records, in this order. */
@@ -100,10 +102,6 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
-    // No approval of these is sent any more beside this claim, but one may be on its way.
-    for (const { id, approval } of approved?.earlier ?? [])
-      if (approval === 'sent')
-        await beforeSending(withQuoteLock(booking.tenant, id, sending, rooms.store, () => Promise.resolve()))
     await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
@@ -172,28 +170,29 @@ async function quoteOfBooking(
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
   if (!quote) return { subject, approved: undefined, shipments }
   const sendsQuoteId = quote.approval === 'approved'
-  const earlier = sendsQuoteId ? [] : await names.approvedBefore(tenant, quote, bearers)
-  const [first, ...others] = quote.approval === '' ? earlier : [quote, ...earlier]
-  const approved = first && { quote: first, earlier: others, sendsQuoteId }
+  const ofName = await names.approvedBefore(tenant, quote, bearers)
+  const [first, ...others] = quote.approval === '' ? ofName : [quote, ...ofName]
+  const approved = first && { quote: first, others, sendsQuoteId }
   return { subject: { ...subject, sendsQuoteId }, approved, shipments }
 }
 
-/** Throws if another approval of the booking's trip was sent since its quote was looked up. */
+/** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
 async function requireNoOtherApproval(
   { request, subject }: Plan,
   approved: ApprovedQuote | undefined,
   { tenant }: Claim,
-  { names, config }: CallRooms,
+  { names, config, store }: CallRooms,
 ): Promise<void> {
   if (!subject.quote || config.APPROVAL_BOOKS !== 'auto') return
   // Looked up by name again: a newer quote may have it by now.
   const { approved: now } = await quoteOfBooking(request, tenant, names)
-  const known = approved?.earlier ?? []
-  const isSame =
-    !now ||
-    (isSameThing(now.quote.id, approved?.quote.id ?? '') &&
-      now.earlier.every(({ id }) => known.some((one) => isSameThing(id, one.id))))
-  if (!isSame) throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
+  const known = approved?.others ?? []
+  let isOther = now !== undefined && !isSameThing(now.quote.id, approved?.quote.id ?? '')
+  for (const { id, approval } of now?.others ?? [])
+    isOther ||=
+      !known.some((one) => isSameThing(id, one.id)) ||
+      (approval === 'sent' && (await store.isLocked(quoteLock(tenant, id))))
+  if (isOther) throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
 }
 
 /** The quote's approval may have made its shipment, so `No` would be a guess. */
@@ -266,13 +265,13 @@ const NONE_MERGEABLE: Mergeable = new Map()
 
 /** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked. */
 async function mergeableShipments(
-  { quote: first, earlier }: ApprovedQuote,
+  { quote: first, others }: ApprovedQuote,
   tenant: string,
   { bookings, names }: CallRooms,
 ): Promise<Mergeable> {
   if (await bookings.isBooked(tenant, first.id)) return NONE_MERGEABLE
   const mergeable = new Map([[first.id, first]])
-  for (const quote of [first, ...earlier]) {
+  for (const quote of [first, ...others]) {
     const { idsInApproval } = await names.quote(tenant, quote.id)
     for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))])
       if (!mergeable.has(id) && !(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)

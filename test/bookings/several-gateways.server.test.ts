@@ -8,6 +8,7 @@ import { size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, REFERENCE, shipments } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
+import { play, storiesIn } from './stories.ts'
 
 const LONG_MS = 600_000
 const HOUR_MS = 3_600_000
@@ -91,6 +92,12 @@ test.each([true, false])(
     }
     expect(shipments(one)).toHaveLength(3 * size(5, 100))
   },
+)
+
+test.each(storiesIn(import.meta.dirname, 'approved.txt'))('%s', (_, steps) =>
+  play(steps, async (options) => ({
+    gateway: await startGateway({ store: await openStore(await server.createDatabase()), ...options }),
+  })),
 )
 
 test('a gateway clock that is an hour ahead has no effect', { timeout: LONG_MS }, async () => {

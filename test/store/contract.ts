@@ -134,17 +134,18 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
     })
 
-    test('of a quote lead to the last earlier one of its own number whose approval was sent', async () => {
-      for (const id of ['id-1', 'id-2', 'id-3']) {
+    test('of a quote lead to those of its own number whose approvals were sent, the last one first', async () => {
+      for (const id of ['id-1', 'id-2', 'id-3', 'id-4']) {
         const names = ['Q-1', 'O-1'].map((name) => newName({ name, id }))
         await store.put({
           names,
-          quote: { tenant: 'acme', id, own: 'Q-1', ...(id !== 'id-2' && { approval: 'sent' }) },
+          quote: { tenant: 'acme', id, own: 'Q-1', ...(id === 'id-1' && { approval: 'sent' }) },
         })
       }
-      const quote = { id: 'id-3', approvedBefore: 'id-1' }
-      expect(await other.quote('acme', 'id-3')).toMatchObject(quote)
-      expect(await other.named('acme', 'O-1')).toMatchObject([{ quote }])
+      for (const id of ['id-3', 'id-2', 'id-3']) await store.noteApproval({ tenant: 'acme', id }, ['Q-1'])
+      const approvedBefore = 'id-3\nid-2\nid-1'
+      expect(await other.quote('acme', 'id-3')).toMatchObject({ approval: 'sent', approvedBefore })
+      expect(await other.named('acme', 'O-1')).toMatchObject([{ quote: { id: 'id-4', approvedBefore } }])
     })
 
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {

@@ -224,12 +224,22 @@ const nextTurn = (tenant: string, name: string) =>
 const isApproved = (id: string) => `EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
     AND quote.key = transload.thing_key(${id}) AND quote.approval <> '' AND coalesce(quote.own, '') IN ('', coalesce(old.whole, old.name)))`
 
+/** The most characters of the ids in `approved`: those of eight UUIDs. If the last one is cut off, it names nothing. */
+const MOST_APPROVED = 300
+/** Line breaks before, between and after the ids in `approved`. */
+const APPROVED = "'\n' || coalesce(old.approved, '') || '\n'"
+const withoutId = (id: string) => `replace(${APPROVED}, '\n' || ${id} || '\n', '\n')`
+const withFirst = (id: string) => `rtrim(substr(${id} || ${withoutId(id)}, 1, ${MOST_APPROVED}), '\n')`
+
 /** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
 export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
-  approved = CASE WHEN old.id <> excluded.id AND ${isApproved('old.id')} THEN old.id ELSE old.approved END`
+  approved = CASE WHEN old.id <> excluded.id AND ${withoutId('old.id')} = ${APPROVED} AND ${isApproved('old.id')}
+    THEN ${withFirst('old.id')} ELSE old.approved END`
 
-const NOTE_APPROVAL = `UPDATE transload.names AS old SET approved = $3 WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2))
-  AND kind = 0 AND bearer = '' AND transload.thing_key(id) <> transload.thing_key($3) AND NOT ${isApproved('old.approved')}`
+const NOTE_APPROVAL = `UPDATE transload.names AS old SET approved = ${withFirst('$3::text')}
+  WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2)) AND kind = 0 AND bearer = ''`
+const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
+  ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
 
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
@@ -309,6 +319,8 @@ export const nameWrites: WorkOf<NameWrites> = {
   },
   *noteApproval({ tenant, id }, names) {
     yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), id)
+    const key = thingKey(id)
+    yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
   },
   *unlink(names) {
     let dropped = 0

@@ -87,7 +87,7 @@ interface QuoteParts {
 }
 
 export interface Quote extends ThingId, QuoteParts {
-  /** The id of the last earlier quote with the same `own` whose approval was sent; empty if there is none. */
+  /** The ids in `approved` of its `own` name; empty if there are none. */
   readonly approvedBefore: string
   /** When its facts were written, in milliseconds since 1970. */
   readonly at: number
@@ -143,7 +143,7 @@ export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, with what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {
-  /** The id of the last earlier quote with this name whose approval was sent: the service may have booked it. */
+  /** The ids of some quotes with this name whose approvals were sent, one a line, the last one first: the service may have booked them. */
   readonly approved?: string
   readonly quote?: Quote | undefined
   readonly shipment?: StoredShipment | undefined
@@ -180,7 +180,7 @@ export interface NameWrites {
    * whatever its `at`. A name's `at` never goes back.
    */
   put(write: NamesWrite): Promise<void>
-  /** Notes with names that mean newer quotes that this one's approval was sent, unless they have such an earlier quote. */
+  /** Notes with a quote and with its names, which may mean newer quotes by now, that its approval is sent, in one durable step. */
   noteApproval(quote: ThingId, names: readonly string[]): Promise<void>
   /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
   unlink(names: readonly NameOfId[]): Promise<number>

@@ -41,8 +41,8 @@ export interface RememberedQuote {
   readonly approval: Quote['approval']
   /** Other ids that its approval's reply named; one of them may be its shipment's. */
   readonly idsInApproval: readonly string[]
-  /** An earlier quote with the same `own` whose approval was sent. */
-  readonly approvedBefore?: string | undefined
+  /** Some quotes with the same `own` whose approvals were sent, the last one first. */
+  readonly approvedBefore?: readonly string[]
 }
 
 /** A shipment as a read has shown it. */
@@ -314,23 +314,24 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
     /**
-     * Returns the earlier quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
+     * Returns other quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
      * has a number of its own, other than this one's, is not meant by its order's.
      */
     approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
       const approved = new Map<string, RememberedQuote>()
       const found = bearers.flatMap((row) => [
         { id: row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : '', isMeant: () => true },
-        {
-          id: row.approved,
+        ...linesIn(row.approved).map((id) => ({
+          id,
           isMeant: ({ own = row.name }: RememberedQuote) => isSameThing(own, row.name) || own === quote.own,
-        },
+        })),
       ])
       const hasName = ({ names }: RememberedQuote) => bearers.some(({ name }) => names.includes(name))
-      for (const { id, isMeant } of [...found, { id: quote.approvedBefore, isMeant: hasName }]) {
+      const ofOwn = (quote.approvedBefore ?? []).map((id) => ({ id, isMeant: hasName }))
+      for (const { id, isMeant } of [...found, ...ofOwn]) {
         if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
-        const earlier = await quoteOf(tenant, id)
-        if (earlier.approval !== '' && isMeant(earlier)) approved.set(thingKey(id), earlier)
+        const other = await quoteOf(tenant, id)
+        if (other.approval !== '' && isMeant(other)) approved.set(thingKey(id), other)
       }
       return [...approved.values()]
     },
@@ -357,6 +358,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
 
 const NOTHING_NEW = Promise.resolve()
 
+export const linesIn = (text = ''): readonly string[] => text.split('\n').filter(Boolean)
+
 /** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
 export function rememberedQuote(
   id: string,
@@ -375,7 +378,7 @@ export function rememberedQuote(
     price: price || undefined,
     approval,
     idsInApproval,
-    approvedBefore: quote?.approvedBefore,
+    approvedBefore: linesIn(quote?.approvedBefore),
   }
 }
 
