@@ -102,7 +102,9 @@ async function bookOnce(
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
-    await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
+    // Most bookings have no quote and meet no other, and need no second lookup.
+    if (plan.subject.quote || claimed.isLate)
+      await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
       : NONE_MERGEABLE
@@ -178,12 +180,12 @@ async function quoteOfBooking(
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
 async function requireNoOtherApproval(
-  { request, subject }: Plan,
+  { request }: Plan,
   approved: ApprovedQuote | undefined,
   { tenant }: Claim,
   { names, config, store }: CallRooms,
 ): Promise<void> {
-  if (!subject.quote || config.APPROVAL_BOOKS !== 'auto') return
+  if (config.APPROVAL_BOOKS !== 'auto') return
   // Looked up by name again: a newer quote may have it by now.
   const { approved: now } = await quoteOfBooking(request, tenant, names)
   const known = approved?.others ?? []

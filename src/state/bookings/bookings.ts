@@ -104,6 +104,8 @@ interface ClaimedBooking {
   readonly claim: Claim
   /** Checked right before the request is written. If it returns false, nothing may be written. */
   readonly isHeld: IsHeld
+  /** True if the call met another claim first, so that much may have changed since it began. */
+  readonly isLate: boolean
   readonly underWay: ListItem<CallUnderWay>
 }
 
@@ -163,7 +165,7 @@ export function createBookings(deps: BookingParts) {
     let isClaimed = false
     let looked = ''
     try {
-      for (;;) {
+      for (let tries = 1; ; tries += 1) {
         const isHeld = await holdLease()
         await record.changesRecorded(booking.tenant)
         if (draining) throw gatewayError('draining/booking', {}, RETRY_SOON)
@@ -176,7 +178,7 @@ export function createBookings(deps: BookingParts) {
           // The other calls of this gateway wait for this one.
           underWay.item.sends = idOf(claim)
           isClaimed = true
-          return { claim, isHeld, underWay }
+          return { claim, isHeld, isLate: tries > 1, underWay }
         }
         const course = courseOf(claim, wanted.body, record.isUnrecorded(claim.handle))
         const shipmentOfOther = course === 'another-booking' ? await otherVehicles(wanted, claim) : undefined
