@@ -18,7 +18,14 @@ import {
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
 import type { Sending } from '../outside/service/service.ts'
-import { type Claim, type NamesWrite, type QuoteChange, type Store, StoreDown } from '../outside/store/store.ts'
+import {
+  type Claim,
+  LockTimeout,
+  type NamesWrite,
+  type QuoteChange,
+  type Store,
+  StoreDown,
+} from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
 import { linesIn, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
@@ -69,10 +76,11 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
   }
   for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = () => shipmentOfApproval(quote, read)
-    // Under its lock only while its approval may still be under way: two calls that wait for each other's lock would time out.
-    const made = await (quote.approval === 'sent' && !quote.waits
-      ? withQuoteLock(tenant, quote.id, sending, rooms.store, find)
-      : find())
+    const mayRun = quote.approval === 'sent'
+    // Two calls that wait for each other's lock would time out.
+    if (mayRun && quote.waits && (await rooms.store.isLocked(quoteLock(tenant, quote.id))))
+      throw new LockTimeout('A later approval is under way, and may wait for this one.')
+    const made = await (mayRun && !quote.waits ? withQuoteLock(tenant, quote.id, sending, rooms.store, find) : find())
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
