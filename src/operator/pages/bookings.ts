@@ -31,6 +31,7 @@ import {
   table,
   wantsHtml,
 } from './layout.ts'
+import { servedPaths } from './reference.ts'
 
 const KINDS = { unknown: 'bad', sending: 'warn', booked: 'good', refused: 'soft', freed: 'soft' } as const
 
@@ -137,7 +138,7 @@ const NONE_MATCHES = empty(html`No bookings match. <a href="/bookings">Show all 
 
 function noneYet({ catalog, config }: OperatorRooms): Html {
   const book = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')?.action
-  const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book?.legacy.paths[0]} -d '${JSON.stringify(book?.example.request)}'`
+  const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book && servedPaths(book, config)[0]} -d '${JSON.stringify(book?.example.request)}'`
   return html`${empty("No bookings yet. Try this call with a caller's credential:")}${code(call)}`
 }
 

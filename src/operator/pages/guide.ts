@@ -4,6 +4,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import { shortSummary } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
+import { servedPaths } from './reference.ts'
 
 /** Says which credential new code uses at the service: what a caller has may be good at the gateway only. */
 export function credentialAdvice(mode: GatewayRooms['callers']['mode'], contact: string | undefined): Html {
@@ -39,7 +40,7 @@ export function guidePage({ catalog, config, address, callers, store }: GatewayR
 <li><h2>Replace each call</h2>${table<CompiledAction>(
       'Calls',
       [
-        ['Version 1', ({ action }) => html`<code>${action.legacy.paths[0]}</code>`],
+        ['Version 1', ({ action }) => html`<code>${servedPaths(action, config)[0]}</code>`],
         ['Version 2', ({ action }) => html`<code>${action.service.method} ${action.service.path}</code>`],
         ['Try it', ({ action }) => html`<a href="/?example=${action.name}">${shortSummary(action)}</a>`],
       ],

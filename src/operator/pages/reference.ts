@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
+import type { GatewayRooms } from '../../app.ts'
 import { explainCall } from '../../calls/dry-run.ts'
-import type { ExplainingRooms } from '../../calls/verb.ts'
 import type { Answer } from '../../language/answer.ts'
+import type { Config } from '../../language/config/config.ts'
 import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
 import type { Action, Alternative } from '../../language/mapping/action.ts'
 import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
@@ -19,10 +20,17 @@ export const prose = (text: string): Html =>
 
 const INDENT = 2
 
+/** Returns the paths of an action as callers send them: below the first prefix that is served. */
+export const servedPaths = ({ legacy }: Action, { LEGACY_BASE_PATHS: [base] }: Config): readonly string[] =>
+  legacy.paths.map((path) => `${base}${path}`)
+
 /** Writes an action's example as the request that one would send. */
-export function exampleRequest({ legacy: { method, paths }, example: { request } }: Action): string {
-  if (method === 'GET') return `GET ${paths[0]}?${new URLSearchParams(request)}`
-  return `${method} ${paths[0]}\n\n${JSON.stringify(request, null, INDENT)}`
+export function exampleRequest(action: Action, config: Config): string {
+  const { legacy, example } = action
+  const line = `${legacy.method} ${servedPaths(action, config)[0]}`
+  return legacy.method === 'GET'
+    ? `${line}?${new URLSearchParams(example.request)}`
+    : `${line}\n\n${JSON.stringify(example.request, null, INDENT)}`
 }
 
 /** The values that a row may have, with the texts of version 1 that mean each. */
@@ -41,7 +49,7 @@ function valuesOf(row: Row | undefined, { tables }: Catalog) {
 }
 
 /** Every action, field, value and error of version 1, from the declarations. */
-export function referencePage(rooms: ExplainingRooms): Promise<Answer> {
+export function referencePage(rooms: GatewayRooms): Promise<Answer> {
   const { catalog } = rooms
   const valueTables = new Map<string, ValueTable>()
   const rules = new Map<string, number>()
@@ -76,7 +84,7 @@ ${errorsPart()}
 /** An action: its paths, its fields, and an example with its answer. */
 function entryOf(
   { action, fields }: CompiledAction,
-  rooms: ExplainingRooms,
+  rooms: GatewayRooms,
   valueTables: Map<string, ValueTable>,
   rules: Map<string, number>,
 ): Html {
@@ -115,11 +123,12 @@ function entryOf(
     ({ note }) => note,
   )
   const title = shortSummary(action)
-  const others = legacy.paths.length > 1 && html`Also at ${codes(legacy.paths.slice(1))}.`
+  const [path, ...aliases] = servedPaths(action, rooms.config)
+  const others = aliases.length > 0 && html`Also at ${codes(aliases)}.`
   const names =
     legacy.actionNames !== 'any' &&
     html`<code>ActionName</code> is ${codes(legacy.actionNames)}${legacy.byDefault && ', or absent'}.`
-  return html`<section class="entry" id="${action.name}"><h2>${title} — <code>${legacy.method} ${legacy.paths[0]}</code></h2>
+  return html`<section class="entry" id="${action.name}"><h2>${title} — <code>${legacy.method} ${path}</code></h2>
 <p>${prose(action.summary.slice(title.length + 1).trim())} ${others}
 ${names}
 Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${action.name}">Try it in the workbench</a></p>
@@ -139,7 +148,7 @@ ${[...without].map(
   ([why, all]) =>
     html`<p class="without">Not used: ${codes(all.map(({ field }) => field))} <span class="soft">(${prose(why)})</span></p>`,
 )}
-</div><div class="sample"><h3>Request</h3>${code(exampleRequest(action))}
+</div><div class="sample"><h3>Request</h3>${code(exampleRequest(action, rooms.config))}
 <h3>Response</h3>${code(JSON.stringify(run.reply.v1, null, INDENT))}</div></div></section>`
 }
 

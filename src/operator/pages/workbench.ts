@@ -43,7 +43,7 @@ export function workbenchPage(rooms: GatewayRooms, form: URLSearchParams): Promi
   const { actions, endpoints } = rooms.catalog
   const example = actions.get(form.get('example') ?? '') ?? actions.values().next().value
   const of = (name: keyof Input) => form.get(name) ?? ''
-  const body = form.has('body') ? of('body') : example ? exampleRequest(example.action) : ''
+  const body = form.has('body') ? of('body') : example ? exampleRequest(example.action, rooms.config) : ''
   const input: Input = { body, path: of('path'), reply: of('reply'), replyTo: of('replyTo') }
   const outcome = outcomeOf(input, rooms)
   const rows = outcome.kind === 'explained' ? rowsOf(outcome, rooms.catalog) : []
@@ -62,8 +62,10 @@ ${noticeOf(rooms)}
 <div class="pair">
 <section><h2>Version 1</h2>
 <label class="block">Path <select name="path"><option value="">as in the request</option>${[...endpoints.values()].map(
-      ({ method, path }) =>
-        html`<option value="${path}"${path === input.path && html` selected`}>${method} ${path}</option>`,
+      ({ method, path }) => {
+        const served = `${rooms.config.LEGACY_BASE_PATHS[0]}${path}`
+        return html`<option value="${served}"${served === input.path && html` selected`}>${method} ${served}</option>`
+      },
     )}</select></label>
 <div class="editor pane"><pre id="marks" aria-hidden="true">${marked(body, outcome, rows)}
 </pre><textarea name="body" spellcheck="false" aria-label="A version-1 request">
