@@ -106,7 +106,7 @@ function describe(
     case 'path-unknown': {
       const end = field.lastIndexOf('/')
       const prefix = field.slice(0, end)
-      if (end <= 0 || !catalog.endpoints.has(field.slice(end).toLowerCase()))
+      if (!catalog.endpoints.has(field.slice(end).toLowerCase()))
         return [`${field} is not a version-1 path`, `${CALLER}no version-1 script has this name.`]
       const served = [...config.LEGACY_BASE_PATHS, prefix].map((one) => one || '/').join(',')
       const advice = prefix.includes(HIDDEN) ? 'Add its prefix to LEGACY_BASE_PATHS.' : `LEGACY_BASE_PATHS=${served}`
