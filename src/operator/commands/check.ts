@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { deprecationFor } from '../../edge/callers/caller.ts'
 import { tlsWarnings } from '../../edge/tls.ts'
@@ -115,7 +115,8 @@ async function storeState({ STORE_URL }: Config) {
     const path = resolve(pathOf(STORE_URL))
     const reason = obstacleAt(path)
     if (reason !== undefined) throw reason
-    if (!existsSync(path)) return { text: `${path}, which the first start creates` }
+    // SQLite takes an empty file for a new database.
+    if (!statSync(path, { throwIfNoEntry: false })?.size) return { text: `${path}, which the first start creates` }
     const db = openSource(path)
     try {
       return { text: `${path}, version ${storeVersion(db)}`, hasCounts: true }

@@ -122,8 +122,9 @@ export function mistakeOfStore(storeUrl: string): string | undefined {
 export function obstacleAt(path: string): string | undefined {
   try {
     const reason = unwritableReason(path)
-    const isLink = reason === undefined && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()
-    return isLink ? `${path} is a symbolic link; name the file that it points to` : reason
+    const found = reason === undefined ? lstatSync(path, { throwIfNoEntry: false }) : undefined
+    if (found?.isSymbolicLink()) return `${path} is a symbolic link; name the file that it points to`
+    return !found || found.isFile() ? reason : `${path} is not a regular file`
   } catch (error) {
     return messageOf(error)
   }
