@@ -195,8 +195,8 @@ export const basePaths = value((text, fail) => {
   const paths = entriesOf(text)
   const [taken] = paths.flatMap((path) => TAKEN.exec(path)?.[1]?.toLowerCase() ?? [])
   if (taken) return fail(`${PATHS_FORM}; paths under /${taken} are the gateway's own`)
-  const arePaths = paths.length > 0 && paths.every((path) => /^\/[\w./-]*$/.test(path))
-  return arePaths ? paths.map((path) => path.replace(/\/+$/, '')) : undefined
+  const arePaths = paths.length > 0 && paths.every((path) => /^(?:\/(?!\.\.?(?:\/|$))[\w.-]*)+$/.test(path))
+  return arePaths ? paths.map((path) => path.replace(/\/+/g, '/').replace(/\/$/, '')) : undefined
 }, PATHS_FORM)
 
 /** Reports whether a status is in the list. */
