@@ -44,14 +44,14 @@ export function answerOf(
   return { status: 200, headers, body: JSON.stringify(reply), reply }
 }
 
-/** Returns what the translation assumed, as a header that names each place and its value. */
+/** Returns what the translation assumed, as a header that names each place and its value, in the order of the names. */
 function assumedHeader({ body, notes }: Plan): Readonly<Record<string, string>> {
   const assumed: string[] = []
   for (const { to } of notes) {
     const value = to && scalarText(valueAt(body, to.place))
     if (value !== undefined) assumed.push(`${to?.v2}=${headerText(value)}`)
   }
-  return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.join(', ') }
+  return assumed.length === 0 ? {} : { 'Transload-Assumed': assumed.sort().join(', ') }
 }
 
 /** The longest list of names in a header. */

@@ -18,7 +18,7 @@ test("a value that a quote only assumed is assumed again, from today's defaults"
   today.sandbox.fail({ kind: 'status', status: 204 })
   const update = { ActionName: 'Update Rate', ShipmentNumber: 'Q-1', TempShipToPostalCode: '33101' }
   const updated = await post(today, QUOTE, update)
-  expect(updated.headers.get('transload-assumed')).toBe('vehicle_type=van, transport_type=enclosed')
+  expect(updated.headers.get('transload-assumed')).toBe('transport_type=enclosed, vehicle_type=van')
   expect(JSON.parse(today.sandbox.requests.at(-1)?.body ?? '')).toMatchObject({ vehicle_type: 'van' })
   const booking = { ...bookingExample, ReferenceNumber: 'Q-1', Model: undefined }
   const booked = await post(today, '/createShipment.php', booking)
