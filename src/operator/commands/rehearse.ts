@@ -46,6 +46,7 @@ const ROUNDING = 1e-12
 /** Rehearses recorded calls, and reports what would become of them. */
 export async function rehearse(operands: readonly string[], options: RehearseOptions): Promise<number> {
   const least = numberOf('--min-pass', options.minPass ?? '0', HUNDRED) / HUNDRED
+  const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
   const names = filesOf(operands, options)
   const rehearsal = await openRehearsal(options.against === undefined ? withoutService() : process.env, options)
   const { tenants } = rehearsal
@@ -61,7 +62,7 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
   })
   // A kept line is all that a run is for: the service is not asked, and no file is written.
   const { against: other, learn: learnedFile }: Partial<RehearseOptions> = options.keep === undefined ? options : {}
-  const against = other === undefined ? undefined : await openAgainst(rehearsal, options)
+  const against = other === undefined ? undefined : await openAgainst(rehearsal, options, pauseMs)
   const learned = learnedFile === undefined ? undefined : createWriteStream(learnedFile, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
@@ -193,11 +194,9 @@ const MOST_PER_SECOND = 1_000
 const LEAST_PER_SECOND = 0.01
 
 /** Asks the service what it answers to calls itself, and compares that with the translated answers. */
-async function openAgainst({ config, ignored }: Rehearsal, options: RehearseOptions) {
-  const { tenant, against } = options
+async function openAgainst({ config, ignored }: Rehearsal, { tenant, against }: RehearseOptions, pauseMs: number) {
   if (against !== 'service') throw new UsageError('--against takes only the word service')
   const account = await chosenAccount(config, tenant)
-  const pauseMs = 1000 / numberOf('--rate', options.rate, MOST_PER_SECOND, LEAST_PER_SECOND)
   const { service, upstream } = openService(config)
   const opened = account.open(upstream)
   const store = await storeOf(config)
