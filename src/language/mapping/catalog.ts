@@ -47,6 +47,10 @@ export function firstEndpoint({ legacy }: Action, { endpoints }: Catalog): Endpo
   return endpoint
 }
 
+/** Returns the `ActionName`s of an action at one of its paths, with the operator's. */
+export const actionNamesAt = ({ accepted, choose }: Endpoint, action: Action): readonly string[] =>
+  accepted.filter((name) => choose(name)?.action === action)
+
 /** The operator's additions to the declarations. */
 export interface CatalogOptions {
   readonly tables: Tables

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Answer } from '../../language/answer.ts'
 import { programVersion } from '../../language/config/version.ts'
 import type { CompiledCallback } from '../../language/mapping/callback.ts'
-import type { Catalog, Endpoint } from '../../language/mapping/catalog.ts'
+import { actionNamesAt, type Catalog, type Endpoint, firstEndpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
@@ -49,7 +49,7 @@ function openApi(catalog: Catalog, basePaths: readonly string[]): Schema {
         ...SCHEMAS,
         ...Object.fromEntries(
           actions.flatMap((compiled) => [
-            [componentName(compiled.action.name), requestSchema(compiled)],
+            [componentName(compiled.action.name), requestSchema(compiled, firstEndpoint(compiled.action, catalog))],
             [replyName(compiled), replySchema(compiled)],
           ]),
         ),
@@ -179,7 +179,7 @@ const RESPONSES = {
 function input(endpoint: Endpoint, method: string): Schema {
   const { actions } = endpoint
   if (method === 'GET') {
-    const fields: object = Object.assign({}, ...actions.map(fieldSchemas))
+    const fields: object = Object.assign({}, ...actions.map((one) => fieldSchemas(one, endpoint)))
     return { parameters: Object.entries(fields).map(([name, schema]) => ({ name, in: 'query', schema })) }
   }
   const schema = anyOf(endpoint, ({ action }) => componentName(action.name))
@@ -188,27 +188,27 @@ function input(endpoint: Endpoint, method: string): Schema {
 }
 
 /** Returns the schema of an action's version-1 request. */
-function requestSchema(compiled: CompiledAction): Schema {
+function requestSchema(compiled: CompiledAction, endpoint: Endpoint): Schema {
   const { action } = compiled
   const required = action.request.flatMap((row) => (row.kind === 'move' && row.required ? [row.v1] : []))
   return {
     type: 'object',
     title: action.name,
     description: action.summary,
-    properties: fieldSchemas(compiled),
+    properties: fieldSchemas(compiled, endpoint),
     ...(required.length > 0 && { required }),
   }
 }
 
 /** Returns the schemas of an action's fields, by name. */
-function fieldSchemas({ action, fields }: CompiledAction): Readonly<Record<string, Schema>> {
+function fieldSchemas({ action, fields }: CompiledAction, endpoint: Endpoint): Readonly<Record<string, Schema>> {
   const rows = [...action.request, ...(action.remember ?? [])]
-  const { actionNames } = action.legacy
   return Object.fromEntries(
     fields.names.map((name) => {
       const row = rows.find((candidate) => fieldsOf(candidate).includes(name))
-      const isChoice = name === ACTION_NAME && actionNames !== 'any'
-      return [name, { ...TEXT, enum: isChoice ? actionNames : undefined, description: row && describe(row) }]
+      const isChoice = name === ACTION_NAME && action.legacy.actionNames !== 'any'
+      const names = isChoice ? actionNamesAt(endpoint, action) : undefined
+      return [name, { ...TEXT, enum: names, description: row && describe(row) }]
     }),
   )
 }

@@ -5,7 +5,7 @@ import type { Answer } from '../../language/answer.ts'
 import type { Config } from '../../language/config/config.ts'
 import { adviceFor, anchorOf, type ErrorCode, errorTable } from '../../language/errors.ts'
 import type { Action, Alternative } from '../../language/mapping/action.ts'
-import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
+import { actionNamesAt, type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
 import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
@@ -127,7 +127,7 @@ function entryOf(
   const others = aliases.length > 0 && html`Also at ${codes(aliases)}.`
   const names =
     legacy.actionNames !== 'any' &&
-    html`<code>ActionName</code> is ${codes(legacy.actionNames)}${legacy.byDefault && ', or absent'}.`
+    html`<code>ActionName</code> is ${codes(actionNamesAt(endpoint, action))}${legacy.byDefault && ', or absent'}.`
   return html`<section class="entry" id="${action.name}"><h2>${title} — <code>${legacy.method} ${path}</code></h2>
 <p>${prose(action.summary.slice(title.length + 1).trim())} ${others}
 ${names}
