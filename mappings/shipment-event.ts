@@ -1,6 +1,7 @@
 import { callback, callerNumber, changed, ifAbsent, ifPresent, message, move } from '../src/language/mapping/declare.ts'
 import { bookedRows } from './booking-rows.ts'
 import { money, text } from './codecs.ts'
+import { transportTypeRow } from './quote-rows.ts'
 
 /** The status that each event implies. Other events do not imply one. */
 export const eventStatuses: Readonly<Record<string, string>> = {
@@ -23,7 +24,7 @@ export const shipmentEvent = callback({
     move('ReferenceNumber', 'reference', text),
     move('Status', 'status', text),
     ...changed(bookedRows.filter((row) => !('v1' in row && row.v1 === 'ReferenceNumber'))),
-    ...changed([move('Cost', 'price', money)]),
+    ...changed([transportTypeRow(), move('Cost', 'price', money)]),
     message('Message', [
       ifPresent('told', 'Shipment {reference|number} is {told}.'),
       // The status from a read may be older than the event.
