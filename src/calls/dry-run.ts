@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { eventStatuses } from '../../mappings/shipment-event.ts'
 import { readJsonValue } from '../edge/body/read.ts'
-import type { Caller } from '../edge/callers/caller.ts'
+import { type Caller, deprecationFor } from '../edge/callers/caller.ts'
 import type { Arrival } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, untranslatable } from '../language/errors.ts'
+import { closureNotice } from '../language/legacy-headers.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import { NO_NAMES, type ServiceEvent } from '../language/mapping/callback.ts'
 import type { Catalog, Endpoint } from '../language/mapping/catalog.ts'
@@ -63,6 +64,19 @@ import { planVersion2, type Version2Plan } from './version2.ts'
 
 /** Classifies and plans a call as the legacy path does, then explains the plan instead of sending it. */
 export async function dryRun(
+  arrival: Arrival<FlatBody, Caller | undefined>,
+  incoming: IncomingMessage,
+  endpoint: Endpoint,
+  call: Call,
+  rooms: CallRooms,
+): Promise<DryRun> {
+  const run = await explainArrival(arrival, incoming, endpoint, call, rooms)
+  const { deprecation } = arrival.caller?.profile ?? { deprecation: deprecationFor(rooms.config) }
+  const refused = closureNotice(deprecation, rooms.store.now())
+  return refused === undefined ? run : { ...run, remarks: [refused, ...(run.remarks ?? [])] }
+}
+
+async function explainArrival(
   { body, caller }: Arrival<FlatBody, Caller | undefined>,
   incoming: IncomingMessage,
   endpoint: Endpoint,

@@ -4,7 +4,7 @@ import type { Arrival } from '../edge/door.ts'
 import { noteVerified } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
-import { closureAt, type Deprecation } from '../language/legacy-headers.ts'
+import { closureAt, type Deprecation, minuteOf } from '../language/legacy-headers.ts'
 import type { VerbName } from '../language/mapping/action.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 import type { FlatBody } from '../language/mapping/fields.ts'
@@ -125,10 +125,7 @@ function brownoutError(
 const guideIn = ({ guide }: Deprecation) => (guide === undefined ? `ask ${SUPPORT} how` : `read ${guide}`)
 
 const DATE_CHARACTERS = 10
-const MINUTE_CHARACTERS = 16
 
 const dayOf = (date: Date) => date.toISOString().slice(0, DATE_CHARACTERS)
 const dayOrMinuteOf = (date: Date) =>
   date.toISOString().endsWith('T00:00:00.000Z') ? dayOf(date) : minuteOf(date.getTime())
-const minuteOf = (moment: number) =>
-  `${new Date(moment).toISOString().slice(0, MINUTE_CHARACTERS).replace('T', ' ')} UTC`

@@ -1,4 +1,5 @@
 import type { Answer } from './answer.ts'
+import { errorTable } from './errors.ts'
 
 /** When version 1 was deprecated: 1 January 2026. */
 export const DEPRECATED_AT = Date.UTC(2026, 0, 1)
@@ -50,6 +51,20 @@ export function closureAt({ retiredFrom, windows }: Deprecation, now: number): C
   const window = windows.length === 0 ? undefined : windowAt(windows, now)
   return window && { kind: 'brownout', window }
 }
+
+/** Says which legacy calls are refused at a moment; undefined if none are. */
+export function closureNotice(deprecation: Deprecation, now: number): string | undefined {
+  const closure = closureAt(deprecation, now)
+  if (!closure) return undefined
+  return closure.kind === 'retired'
+    ? `Version 1 has ended: since ${minuteOf(closure.since.getTime())}, all version-1 calls get ${errorTable.retired.status}.`
+    : `In a brownout until ${minuteOf(closure.window.end)}, all version-1 calls${deprecation.coversBookings ? '' : ' except bookings'} get ${errorTable.brownout.status}.`
+}
+
+const MINUTE_CHARACTERS = 16
+
+export const minuteOf = (moment: number): string =>
+  `${new Date(moment).toISOString().slice(0, MINUTE_CHARACTERS).replace('T', ' ')} UTC`
 
 const HOUR_MS = 3_600_000
 const DAYS_BETWEEN_STEPS = 7

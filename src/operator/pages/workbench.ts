@@ -12,15 +12,15 @@ import {
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { deprecationFor } from '../../edge/callers/caller.ts'
 import type { Answer } from '../../language/answer.ts'
-import { errorTable, GatewayError, gatewayError } from '../../language/errors.ts'
-import { closureAt } from '../../language/legacy-headers.ts'
+import { GatewayError, gatewayError } from '../../language/errors.ts'
+import { closureNotice } from '../../language/legacy-headers.ts'
 import { actionKey, type Catalog, type Endpoint, firstEndpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
-import { isoTime, plural } from '../words.ts'
+import { plural } from '../words.ts'
 import { fixed } from './fixed.ts'
-import { type Column, code, type Html, minuteOf, named, publicPage, shown, table } from './layout.ts'
+import { type Column, code, type Html, named, publicPage, shown, table } from './layout.ts'
 import { exampleRequest, prose } from './reference.ts'
 import { programsOf } from './snippets.ts'
 
@@ -85,13 +85,8 @@ ${linesOf(body)}</textarea></div>
 function noticeOf({ config, callers, store }: GatewayRooms): Html | '' {
   if (callers.mode === 'tenants')
     return html`<p class="soft">This page ignores tenants' own settings, such as <code>ActionName</code>s, defaults, and the end of version 1. With a tenant's credential, a dry run applies them, and <a href="/my">the migration page</a> shows the dates.</p>`
-  const deprecation = deprecationFor(config)
-  const closure = closureAt(deprecation, store.now())
-  if (!closure) return ''
-  const refused =
-    closure.kind === 'retired'
-      ? `Version 1 has ended: since ${minuteOf(closure.since.toISOString())} UTC, all version-1 calls get ${errorTable.retired.status}.`
-      : `In a brownout until ${minuteOf(isoTime(closure.window.end))} UTC, all version-1 calls${deprecation.coversBookings ? '' : ' except bookings'} get ${errorTable.brownout.status}.`
+  const refused = closureNotice(deprecationFor(config), store.now())
+  if (refused === undefined) return ''
   return html`<p class="notice warn">${refused} This page still shows how a call is translated.</p>`
 }
 
