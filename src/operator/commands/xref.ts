@@ -137,7 +137,9 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
         progress(rows)
       }
     }
-    const output = file === undefined ? process.stdout : createWriteStream(file, { flags: after ? 'a' : 'w' })
+    // Numbers and VINs are for their owner alone, as in the store.
+    const flags = after ? 'a' : 'w'
+    const output = file === undefined ? process.stdout : createWriteStream(file, { flags, mode: 0o600 })
     await pipeline(Readable.from(lines()), output, { end: file !== undefined })
     printError(`${plural(rows, 'number')} exported.`)
     return 0
