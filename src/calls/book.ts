@@ -337,7 +337,7 @@ async function mergeIntoApproved(
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause
-        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...PERHAPS_APPROVED })),
+        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
   }
   try {
     const merged = await merge(merging, tenant, sending, rooms)
@@ -345,7 +345,9 @@ async function mergeIntoApproved(
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
     return merged
   } catch (error) {
-    throw error instanceof NotBooked ? error : new NotBooked(updateError(error))
+    const reason = error instanceof NotBooked ? error.reason : updateError(error)
+    // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
+    throw new NotBooked(perhapsBooked(toGatewayError(reason)))
   }
 }
 
