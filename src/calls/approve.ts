@@ -20,15 +20,17 @@ import {
 import type { Sending } from '../outside/service/service.ts'
 import {
   type Claim,
+  isStoredAsGone,
   LockTimeout,
   type NamesWrite,
+  type NameWithBearer,
   type QuoteChange,
   type Store,
   StoreDown,
 } from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { linesIn, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import { linesIn, type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -67,12 +69,12 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
   const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
   if (booked) {
     await takeBack()
-    return bookedAlready(plan, booked)
+    return bookedAlready(plan, booked, tenant, names)
   }
   const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
   if (earlier) {
     await recordApproval(before, earlier, tenant, rooms)
-    return bookedAlready(plan, earlier)
+    return bookedAlready(plan, earlier, tenant, names)
   }
   for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = () => shipmentOfApproval(quote, read)
@@ -84,7 +86,7 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
-    return bookedAlready(plan, made)
+    return bookedAlready(plan, made, tenant, names)
   }
   approval.isSent = true
   const reply = await sendChange(plan, { ...sending, mayWrite: isHeld }, rooms)
@@ -361,13 +363,21 @@ function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLi
   }
 }
 
-function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment) {
+/** Answers from a shipment that stands. From then on, the number that the answer shows means it, unless it is another one's. */
+async function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment, tenant: string, names: Names) {
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
-  return answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
+  const answer = answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
     ...reply,
     Message: `The transportation is already booked, as shipment ${shown}, so the quote was not approved again.`,
   }))
+  const { ShipmentNumber: name = '' } = answer.reply
+  const bearers = await names.bearersOf(tenant, name)
+  const bears = ({ kind, givenBy, shipment }: NameWithBearer) =>
+    kind === 'shipment' && givenBy === 'caller' && !isStoredAsGone(shipment)
+  if (!isSameThing(name, id) && !bearers.some(bears))
+    await names.write({ names: namesOfShipment(tenant, id, [name], undefined) })
+  return answer
 }
 
 /** The longest number that the message shows. */
