@@ -144,8 +144,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     if (besides) return { ...NOTHING_KNOWN, openBooking: besides }
     const ofCaller = idsOf('caller')
     if (ofCaller.length > 0) {
-      // The newest quote got the name after these bookings, so its shipment bears the name as well.
-      const newer = named && named === rows[0] ? await bookedFrom(tenant, named.id, shipments) : []
+      // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
+      const isFree = named === rows[0] || ofCaller.every((id) => shipments.get(id)?.isGone)
+      const quote = isFree ? (named?.id ?? (await store.quote(tenant, value))?.id) : undefined
+      const newer = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
       return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
     }
     const ofService = idsOf('service')
