@@ -31,7 +31,7 @@ import {
   type Vehicle,
 } from '../outside/store/store.ts'
 import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } from '../state/bookings/bookings.ts'
-import { NotBooked } from '../state/bookings/protocol.ts'
+import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { openBookingsOf, quoteLock, requireOfQuote, withQuoteLock } from './approve.ts'
@@ -210,9 +210,16 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
   const isOther = claim.vin !== '' && vins.length > 0 && !vins.includes(claim.vin)
   // A service that accepts a reference only once answers with the shipment that it already has. While the store fails, nothing is recorded
   // either.
-  if (isOther && (await rooms.bookings.isBooked(claim.tenant, id, claim.handle).catch(() => false)))
+  if (isOther && (await isOfAnother(id, vins, claim, rooms).catch(() => false)))
     throw doubtful('it shows the shipment of another booking')
   return madeBooking(plan, body, claim.tenant)
+}
+
+/** Reports whether another booking has a shipment with these VINs, or may have it: one under the same reference without an outcome. */
+async function isOfAnother(id: string, vins: readonly string[], own: Claim, { bookings, store }: CallRooms) {
+  if (await bookings.isBooked(own.tenant, id, own.handle)) return true
+  const claims = await store.claimsOfReference(own.tenant, own.reference)
+  return claims.some((claim) => claim.handle !== own.handle && isOpen(claim) && vins.includes(claim.vin))
 }
 
 /** Returns the shipment in a booking's reply. A 202 is believed only after a read shows the shipment. */
