@@ -85,9 +85,13 @@ const quoteOf = (tenant: string, key: string) =>
   `SELECT ${QUOTE} FROM transload.quotes AS quote WHERE quote.tenant = ${tenant} AND quote.key = ${key}`
 
 /** Names with the things that bear them; null if nothing is stored of one. */
-export const withThings = (tenant: string, names: string) => `SELECT name.*, ${SHIPMENT},
+export const withThings = (
+  tenant: string,
+  names: string,
+  shipments = 'transload.shipments',
+) => `SELECT name.*, ${SHIPMENT},
     CASE name.bearer WHEN '' THEN (${quoteOf(tenant, 'transload.thing_key(name.id)')}) END AS thing
-  FROM (${names}) AS name LEFT JOIN transload.shipments AS shipment ON shipment.tenant = ${tenant} AND shipment.key = name.bearer`
+  FROM (${names}) AS name LEFT JOIN ${shipments} AS shipment ON shipment.tenant = ${tenant} AND shipment.key = name.bearer`
 const NAMED = withThings('$1', inThisCase('$1', '$2'))
 const NAMED_IN_OTHER_CASE = withThings('$1', inOtherCase('$1', '$2'))
 const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'

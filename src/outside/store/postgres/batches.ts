@@ -156,8 +156,11 @@ const CLOCK = 'clock AS MATERIALIZED (SELECT transload.now_ms() AS ms)'
 /** The time of `CLOCK`, in milliseconds since 1970. */
 const NOW = '(SELECT ms FROM clock)'
 
+// With a limit, as in `find`.
+const SHIPMENT_OF_NAME =
+  'LATERAL (SELECT * FROM transload.shipments WHERE tenant = row.tenant AND key = name.bearer LIMIT 1)'
 export const NAMED = `SELECT nth, thing.* FROM ${rowsOf(1, 'tenant text, name text, nth int')}
-  CROSS JOIN LATERAL (${withThings('row.tenant', inAnyCase('row.tenant', 'row.name'))}) AS thing`
+  CROSS JOIN LATERAL (${withThings('row.tenant', inAnyCase('row.tenant', 'row.name'), SHIPMENT_OF_NAME)}) AS thing`
 
 /** Finds quotes or shipments by their ids. */
 const find = <T extends Quote | StoredShipment>(
