@@ -98,6 +98,18 @@ test.each<Kind>(['claim', 'change', 'put', 'load'])(
   },
 )
 
+test('an approval and an update of one quote at the same time do not deadlock', async () => {
+  const { one, other, meeting, waiting, deadlocks } = await openGateways(server)
+  const write = { names: [named()], quote: { tenant: 'acme', id: 'id-1' } }
+  await one.put(write)
+  await meeting({ hold: locksName('Q-1'), statements: 2 }, async () => {
+    const noted = one.noteApproval(write.quote, ['Q-1'])
+    await waiting(1)
+    await Promise.allSettled([noted, other.put(write)])
+  })
+  expect(await deadlocks()).toBe(0)
+})
+
 test('a write that the server refuses fails only its own call', async () => {
   const { one } = await openGateways(server)
   /** No entry of an index has room for it, however well it is compressed. */

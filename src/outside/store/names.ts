@@ -322,9 +322,10 @@ export const nameWrites: WorkOf<NameWrites> = {
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
   },
   *noteApproval({ tenant, id }, names) {
-    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), id)
     const key = thingKey(id)
+    // In this order: PostgreSQL runs the steps of `put` from the last to the first, and two that lock rows in other orders wait for each other.
     yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
+    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), id)
   },
   *unlink(names) {
     let dropped = 0
