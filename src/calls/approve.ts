@@ -78,11 +78,10 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
   }
   for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = () => shipmentOfApproval(quote, read)
-    const mayRun = quote.approval === 'sent'
+    const mayRun = await mayBeUnderWay(quote, tenant, rooms.store)
     // Two calls that wait for each other's lock would time out.
-    if (mayRun && quote.waits && (await rooms.store.isLocked(quoteLock(tenant, quote.id))))
-      throw new LockTimeout('A later approval is under way, and may wait for this one.')
-    const made = await (mayRun && !quote.waits ? withQuoteLock(tenant, quote.id, sending, rooms.store, find) : find())
+    if (mayRun && quote.waits) throw new LockTimeout('A later approval is under way, and may wait for this one.')
+    const made = await (mayRun ? withQuoteLock(tenant, quote.id, sending, rooms.store, find) : find())
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
@@ -427,7 +426,11 @@ export async function noteApprovalReply(
 }
 
 /** The lock under which the approvals of a quote, and the bookings of an approved one, run one at a time. */
-export const quoteLock = (tenant: string, quote: string): string => `quote ${tenant}\n${thingKey(quote)}`
+const quoteLock = (tenant: string, quote: string): string => `quote ${tenant}\n${thingKey(quote)}`
+
+/** Reports whether another call may be approving a quote. */
+export const mayBeUnderWay = async ({ id, approval }: RememberedQuote, tenant: string, store: Store) =>
+  approval === 'sent' && store.isLocked(quoteLock(tenant, id))
 
 /** Runs a quote's approval, or the booking of an approved quote, while no other one runs for that quote. */
 export function withQuoteLock<T>(

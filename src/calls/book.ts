@@ -34,7 +34,7 @@ import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } fro
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { openBookingsOf, quoteLock, requireOfQuote, withQuoteLock } from './approve.ts'
+import { mayBeUnderWay, openBookingsOf, requireOfQuote, withQuoteLock } from './approve.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
@@ -78,9 +78,10 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
     },
   }
   if (!approved || rooms.config.APPROVAL_BOOKS !== 'auto') return bookOnce(plan, booking, sending, rooms, shipments)
-  // One of their approvals may be on its way. Awaited first, because it may wait for the quote's lock.
-  for (const { id, approval } of approved.others)
-    if (approval === 'sent') await withQuoteLock(tenant, id, sending, rooms.store, () => Promise.resolve())
+  // Awaited first, because one of them may wait for the quote's lock. No other lock is taken: to other bookings it would be an approval's.
+  for (const other of approved.others)
+    if (await mayBeUnderWay(other, tenant, rooms.store))
+      await withQuoteLock(tenant, other.id, sending, rooms.store, () => Promise.resolve())
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   return withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
     bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, shipments, approved),
@@ -190,10 +191,8 @@ async function requireNoOtherApproval(
   const { approved: now } = await quoteOfBooking(request, tenant, names)
   const known = approved?.others ?? []
   let isOther = now !== undefined && !isSameThing(now.quote.id, approved?.quote.id ?? '')
-  for (const { id, approval } of now?.others ?? [])
-    isOther ||=
-      !known.some((one) => isSameThing(id, one.id)) ||
-      (approval === 'sent' && (await store.isLocked(quoteLock(tenant, id))))
+  for (const other of now?.others ?? [])
+    isOther ||= !known.some(({ id }) => isSameThing(id, other.id)) || (await mayBeUnderWay(other, tenant, store))
   if (isOther) throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
 }
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
-import { OWN, post, startGateway } from '../gateway.ts'
+import { CLIENT, OWN, post, startGateway } from '../gateway.ts'
 import { play, storiesIn } from './stories.ts'
 
 test.each(storiesIn(import.meta.dirname, 'approved.txt'))('%s', (_, steps) => play(steps))
@@ -20,4 +20,22 @@ test('a booking by the order of its quote asks the store no more than one by its
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1', OrderRefNumber: 'O-1' })
   await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'O-1' })
   expect(asked).toEqual(['O-1', 'O-1'])
+})
+
+test('a booking takes the lock of no quote but its own, because to other bookings that would be an approval', async () => {
+  const inner = createMemoryStore()
+  const locked: string[] = []
+  const exclusive: typeof inner.exclusive = (key, ...others) => {
+    if (key.startsWith('quote ')) locked.push(key)
+    return inner.exclusive(key, ...others)
+  }
+  const gateway = await startGateway({ store: { ...inner, exclusive }, env: OWN })
+  let id = ''
+  for (const TempShipToPostalCode of ['60601', '60602']) {
+    await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1', TempShipToPostalCode })
+    id = [...gateway.sandbox.quotes.keys()].at(-1) ?? ''
+    await inner.noteApproval({ tenant: CLIENT.id, id }, ['Q-1'])
+  }
+  await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'Q-1' })
+  expect(locked).toEqual([expect.stringContaining(id)])
 })
