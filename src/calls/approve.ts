@@ -276,17 +276,18 @@ async function recordLater(
 /** Returns the shipment that an approval of the quote made, if it is not canceled. */
 async function shipmentOfApproval(quote: RememberedQuote, read: ReadLive): Promise<SeenShipment | undefined> {
   const shipment = await firstLive([quote.id, ...quote.idsInApproval], read)
-  if (shipment) requireOfQuote(shipment, quote)
+  const foreign = shipment && foreignPart(shipment, quote)
+  if (foreign) throw foreignShipment(foreign)
   return shipment
 }
 
-/** Throws if a shipment that an approval's reply named belongs to something else. */
-export function requireOfQuote(shipment: SeenShipment, quote: RememberedQuote, vin = ''): void {
-  if (!shipment.body || isSameId(shipment.id, quote.id)) return
+/** Returns what shows that a shipment that an approval's reply named belongs to something else; undefined if nothing does. */
+export function foreignPart(shipment: SeenShipment, quote: RememberedQuote, vin = ''): 'reference' | 'VIN' | undefined {
+  if (!shipment.body || isSameId(shipment.id, quote.id)) return undefined
   const reference = idAt(shipment.body, 'external_id')
-  if (reference !== undefined && !isOfQuote(shipment.body, quote)) throw foreignShipment('reference')
+  if (reference !== undefined && !isOfQuote(shipment.body, quote)) return 'reference'
   const vins = shipment.vehicles.flatMap((vehicle) => vehicle.vin || [])
-  if (vin !== '' && vins.length > 0 && !vins.includes(vin)) throw foreignShipment('VIN')
+  return vin !== '' && vins.length > 0 && !vins.includes(vin) ? 'VIN' : undefined
 }
 
 /** Returns the bookings under a name of the quote, other than the call's own, that are under way or have an unknown outcome. */

@@ -12,6 +12,7 @@ import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
   doubtful,
+  foreignShipment,
   idAt,
   isCanceled,
   isGone,
@@ -34,7 +35,7 @@ import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } fro
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { mayBeUnderWay, openBookingsOf, requireOfQuote, withQuoteLock } from './approve.ts'
+import { foreignPart, mayBeUnderWay, openBookingsOf, withQuoteLock } from './approve.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
@@ -249,7 +250,7 @@ async function makeOfApproved(
   if (mergeable.size === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const [id, quote] of mergeable) {
-    const merged = await mergeIntoApproved(plan, id, quote, claim, sending, rooms)
+    const merged = await mergeIntoApproved(plan, id, quote, approved.quote, claim, sending, rooms)
     // Here, too, with the id that it was found by.
     if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
   }
@@ -300,6 +301,7 @@ async function mergeIntoApproved(
   { request, body: { quote_id: _, ...sent }, settings }: Plan,
   id: string,
   quote: RememberedQuote,
+  first: RememberedQuote,
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
@@ -321,12 +323,13 @@ async function mergeIntoApproved(
       const shipment = shipmentWithId(reply, id)
       const seen = seenShipment(shipment)
       const known = await names.shipment(tenant, id)
-      if (id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id))
-        requireOfQuote(seen, quote, vin)
-      // Another quote of this name made it.
-      else if (known?.quote) requireOfQuote(seen, { ...quote, id: known.quote }, vin)
-      // An imported one has nothing of the quote but the name.
-      else if (isOtherVehicle(claim, NO_CLAIM, { formerVins: {}, ...known, ...seen })) return undefined
+      const isNamed = id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id)
+      // Another quote of this name made it, or an imported one has nothing of the quote but the name.
+      const of = isNamed ? quote : known?.quote ? { ...quote, id: known.quote } : undefined
+      if (!of && isOtherVehicle(claim, NO_CLAIM, { formerVins: {}, ...known, ...seen })) return undefined
+      const foreign = of && foreignPart(seen, of, vin)
+      if (foreign && quote !== first) return undefined
+      if (foreign) throw foreignShipment(foreign)
       // A booking with an unknown outcome may own this shipment.
       const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
