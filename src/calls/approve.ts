@@ -76,12 +76,16 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
     await recordApproval(before, earlier, tenant, rooms)
     return bookedAlready(plan, earlier, tenant, names)
   }
-  for (const quote of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
-    const find = () => shipmentOfApproval(quote, read)
-    const mayRun = await mayBeUnderWay(quote, tenant, rooms.store)
+  for (const other of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
+    const find = async () => {
+      // Read again: the approval that this one has waited for may have named ids.
+      const quote = await names.quote(tenant, other.id)
+      return { quote, made: await shipmentOfApproval(quote, read) }
+    }
+    const mayRun = await mayBeUnderWay(other, tenant, rooms.store)
     // Two calls that wait for each other's lock would time out.
-    if (mayRun && quote.waits) throw new LockTimeout('A later approval is under way, and may wait for this one.')
-    const made = await (mayRun ? withQuoteLock(tenant, quote.id, sending, rooms.store, find) : find())
+    if (mayRun && other.waits) throw new LockTimeout('A later approval is under way, and may wait for this one.')
+    const { quote, made } = await (mayRun ? withQuoteLock(tenant, other.id, sending, rooms.store, find) : find())
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
