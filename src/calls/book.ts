@@ -280,10 +280,16 @@ async function mergeableShipments(
 ): Promise<Mergeable> {
   if (await bookings.isBooked(tenant, first.id)) return NONE_MERGEABLE
   const mergeable = new Map([[first.id, first]])
+  const known = new Set([first.id])
   for (const quote of [first, ...others]) {
+    // Its shipment is booked. An order of many vehicles has as many such quotes.
+    if (known.has(quote.id) && !mergeable.has(quote.id)) continue
     const { idsInApproval } = await names.quote(tenant, quote.id)
-    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))])
-      if (!mergeable.has(id) && !(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)
+    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]) {
+      if (known.has(id)) continue
+      known.add(id)
+      if (!(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)
+    }
   }
   return mergeable
 }

@@ -5,6 +5,7 @@ import { bookingExample } from '../../mappings/booking-rows.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { CLIENT, OWN, post, startGateway } from '../gateway.ts'
+import { ask } from './desk.ts'
 import { play, storiesIn } from './stories.ts'
 
 test.each(storiesIn(import.meta.dirname, 'approved.txt'))('%s', (_, steps) => play(steps))
@@ -38,4 +39,23 @@ test('a booking takes the lock of no quote but its own, because to other booking
   }
   await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'Q-1' })
   expect(locked).toEqual([expect.stringContaining(id)])
+})
+
+test('each further vehicle of an order whose quotes are approved costs its booking one look for a booked shipment', async () => {
+  const inner = createMemoryStore()
+  let looks = 0
+  const claimsOfShipment: typeof inner.claimsOfShipment = (...shipment) => {
+    looks += 1
+    return inner.claimsOfShipment(...shipment)
+  }
+  const gateway = await startGateway({ store: { ...inner, claimsOfShipment }, env: OWN })
+  const looksOf: number[] = []
+  for (const vehicle of ['1', '2', '3', '4']) {
+    await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: vehicle, OrderRefNumber: 'O-1' })
+    await ask(gateway, 'POST', `/v2/quote/${[...gateway.sandbox.quotes.keys()].at(-1)}/approve`)
+    looks = 0
+    await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'O-1', VinNo: vehicle })
+    looksOf.push(looks)
+  }
+  expect(looksOf).toEqual([2, 4, 5, 6])
 })
