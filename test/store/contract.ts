@@ -134,7 +134,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
     })
 
-    test('of a quote lead to those of its own number whose approvals were sent, the last one first', async () => {
+    test('of a quote lead to those of its own number whose approvals were sent, the last one first, each once', async () => {
       for (const id of ['id-1', 'id-2', 'id-3', 'id-4']) {
         const names = ['Q-1', 'O-1'].map((name) => newName({ name, id }))
         await store.put({
@@ -143,7 +143,7 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         })
       }
       for (const id of ['id-3', 'id-2', 'id-3']) await store.noteApproval({ tenant: 'acme', id }, ['Q-1'])
-      const approvedBefore = 'id-3\nid-2\nid-1'
+      const approvedBefore = 'id-2\nid-3\nid-1'
       expect(await other.quote('acme', 'id-3')).toMatchObject({ approval: 'sent', approvedBefore })
       expect(await other.named('acme', 'O-1')).toMatchObject([{ quote: { id: 'id-4', approvedBefore } }])
     })

@@ -232,16 +232,17 @@ const isApproved = (id: string) => `EXISTS (SELECT 1 FROM transload.quotes AS qu
 const MOST_APPROVED = 300
 /** Line breaks before, between and after the ids in `approved`. */
 const APPROVED = "'\n' || coalesce(old.approved, '') || '\n'"
-const withoutId = (id: string) => `replace(${APPROVED}, '\n' || ${id} || '\n', '\n')`
-const withFirst = (id: string) => `rtrim(substr(${id} || ${withoutId(id)}, 1, ${MOST_APPROVED}), '\n')`
+/** A listed id keeps its place: approvals that run at the same time wait for those that were noted before them. */
+const isUnlisted = (id: string) => `replace(${APPROVED}, '\n' || ${id} || '\n', '') = ${APPROVED}`
+const withFirst = (id: string) => `rtrim(substr(${id} || ${APPROVED}, 1, ${MOST_APPROVED}), '\n')`
 
 /** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
 export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
-  approved = CASE WHEN old.id <> excluded.id AND ${withoutId('old.id')} = ${APPROVED} AND ${isApproved('old.id')}
+  approved = CASE WHEN old.id <> excluded.id AND ${isUnlisted('old.id')} AND ${isApproved('old.id')}
     THEN ${withFirst('old.id')} ELSE old.approved END`
 
 const NOTE_APPROVAL = `UPDATE transload.names AS old SET approved = ${withFirst('$3::text')}
-  WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2)) AND kind = 0 AND bearer = ''`
+  WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2)) AND kind = 0 AND bearer = '' AND ${isUnlisted('$3::text')}`
 const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
 
@@ -323,9 +324,9 @@ export const nameWrites: WorkOf<NameWrites> = {
   },
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)
-    // In this order: PostgreSQL runs the steps of `put` from the last to the first, and two that lock rows in other orders wait for each other.
+    // In this order, because PostgreSQL runs the steps of `put` from the last to the first, and two orders would deadlock.
     yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
-    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), id)
+    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), key)
   },
   *unlink(names) {
     let dropped = 0

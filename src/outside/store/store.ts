@@ -143,7 +143,7 @@ export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, with what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {
-  /** The ids of some quotes with this name whose approvals were sent, one a line, the last one first: the service may have booked them. */
+  /** The ids of some quotes with this name whose approvals were sent, one a line, last noted first: the service may have booked them. */
   readonly approved?: string
   readonly quote?: Quote | undefined
   readonly shipment?: StoredShipment | undefined
