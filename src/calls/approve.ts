@@ -80,7 +80,11 @@ async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, 
     const find = async () => {
       // Read again: the approval that this one has waited for may have named ids.
       const quote = await names.quote(tenant, other.id)
-      return { quote, made: await shipmentOfApproval(quote, read) }
+      const readOwn: ReadLive = async (id) => {
+        const shipment = await read(id)
+        return shipment && foreignPart(shipment, quote) ? undefined : shipment
+      }
+      return { quote, made: await shipmentOfApproval(quote, readOwn) }
     }
     const mayRun = await mayBeUnderWay(other, tenant, rooms.store)
     // Two calls that wait for each other's lock would time out.
