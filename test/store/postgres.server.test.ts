@@ -98,14 +98,16 @@ test.each<Kind>(['claim', 'change', 'put', 'load'])(
   },
 )
 
-test('an approval and an update of one quote at the same time do not deadlock', async () => {
+test.each(['noteApproval', 'load'] as const)('%s and another write of one thing do not deadlock', async (verb) => {
   const { one, other, meeting, waiting, deadlocks } = await openGateways(server)
-  const write = { names: [named()], quote: { tenant: 'acme', id: 'id-1' } }
+  const [id, shipment] = [{ tenant: 'acme', id: 'id-1' }, named({ kind: 'shipment' })]
+  const write = { names: [named(), shipment], quote: id, shipment: id }
   await one.put(write)
   await meeting({ hold: locksName('Q-1'), statements: 2 }, async () => {
-    const noted = one.noteApproval(write.quote, ['Q-1'])
+    const written =
+      verb === 'load' ? one.load([{ ...shipment, vin: 'VIN' }], { replace: true }) : one.noteApproval(id, ['Q-1'])
     await waiting(1)
-    await Promise.allSettled([noted, other.put(write)])
+    await Promise.allSettled([written, other.put(write)])
   })
   expect(await deadlocks()).toBe(0)
 })

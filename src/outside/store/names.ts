@@ -312,6 +312,7 @@ const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, 
   ON CONFLICT (tenant, key) DO UPDATE SET vehicles = excluded.vehicles, used_day = excluded.used_day
   WHERE coalesce(old.vehicles, '[]') = '[]'`
 
+/** Things are written before names, as the `put` of PostgreSQL does, which runs its steps from the last: two orders would deadlock. */
 export const nameWrites: WorkOf<NameWrites> = {
   *put({ names = [], quote, shipment }) {
     const at = yield* now()
@@ -324,7 +325,6 @@ export const nameWrites: WorkOf<NameWrites> = {
   },
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)
-    // In this order, because PostgreSQL runs the steps of `put` from the last to the first, and two orders would deadlock.
     yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
     yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), key)
   },
@@ -334,6 +334,8 @@ export const nameWrites: WorkOf<NameWrites> = {
     return dropped
   },
   *load(names, { replace }) {
+    const vehicles = vehiclesOf(names)
+    if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
     // Of several names with the same key, the one that stays.
     const chosen = new Map<string, LoadedName>()
     for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
@@ -349,8 +351,6 @@ export const nameWrites: WorkOf<NameWrites> = {
       if (found && (asked.kind === 'shipment' || found.id === asked.id)) same += 1
       else if (found && !replace) conflicts.push({ asked, found })
     }
-    const vehicles = vehiclesOf(names)
-    if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
     return { written: names.length - same - conflicts.length, same, conflicts }
   },
 }
