@@ -147,7 +147,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
       const isFree = named === rows[0] || ofCaller.every((id) => shipments.get(id)?.isGone)
       const quote = isFree ? (named?.id ?? (await store.quote(tenant, value))?.id) : undefined
-      const newer = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
+      const booked = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
+      // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
+      const at = (id: string) => shipments.get(id)?.stored?.at ?? 0
+      const newer = named === rows[0] ? booked : booked.filter((id) => ofCaller.every((one) => at(id) > at(one)))
       return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
     }
     const ofService = idsOf('service')
