@@ -150,8 +150,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const booked = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
       // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
       const at = (id: string) => shipments.get(id)?.stored?.at ?? 0
-      const newer = named === rows[0] ? booked : booked.filter((id) => ofCaller.every((one) => at(id) > at(one)))
-      return { ...NOTHING_KNOWN, ofCaller: [...new Set([...newer, ...ofCaller])] }
+      const newer = booked.filter((id) => ofCaller.every((one) => at(id) > at(one)))
+      // Once all are gone, an older quote's number means its own shipments again.
+      const ids = named === rows[0] ? [...booked, ...ofCaller] : [...ofCaller, ...newer]
+      return { ...NOTHING_KNOWN, ofCaller: [...new Set(ids)] }
     }
     const ofService = idsOf('service')
     const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
