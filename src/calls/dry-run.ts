@@ -71,8 +71,10 @@ export async function dryRun(
   rooms: CallRooms,
 ): Promise<DryRun> {
   const run = await explainArrival(arrival, incoming, endpoint, call, rooms)
-  const { deprecation } = arrival.caller?.profile ?? { deprecation: deprecationFor(rooms.config) }
-  const refused = closureNotice(deprecation, rooms.store.now())
+  const { caller } = arrival
+  // Each tenant may have an end of its own.
+  if (!caller && rooms.callers.mode === 'tenants') return run
+  const refused = closureNotice(caller?.profile.deprecation ?? deprecationFor(rooms.config), rooms.store.now())
   return refused === undefined ? run : { ...run, remarks: [refused, ...(run.remarks ?? [])] }
 }
 
