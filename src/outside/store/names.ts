@@ -312,16 +312,16 @@ const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, 
   ON CONFLICT (tenant, key) DO UPDATE SET vehicles = excluded.vehicles, used_day = excluded.used_day
   WHERE coalesce(old.vehicles, '[]') = '[]'`
 
-/** Things are written before names, as the `put` of PostgreSQL does, which runs its steps from the last: two orders would deadlock. */
+/** Writes things before names, as the `put` of PostgreSQL does, which runs its steps from the last: two orders could deadlock. */
 export const nameWrites: WorkOf<NameWrites> = {
   *put({ names = [], quote, shipment }) {
     const at = yield* now()
+    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
+    if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)
       yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
-    if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
-    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
   },
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)
