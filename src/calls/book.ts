@@ -41,7 +41,7 @@ import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
-import { answerOf } from './version1-answer.ts'
+import { answerOf, assumedHeader } from './version1-answer.ts'
 
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
 interface ApprovedQuote {
@@ -66,7 +66,12 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
   const booking: Booking = {
     ...bookingOf(plan, call.headers, caller, sending.deadline),
     refusal: call.brownout,
-    request: { id: sending.requestId, route: routeOf(plan), quote: subject.quote?.id ?? '' },
+    request: {
+      id: sending.requestId,
+      route: routeOf(plan),
+      quote: subject.quote?.id ?? '',
+      headers: assumedHeader(plan),
+    },
     replayCheckAfterMs: rooms.config.REPLAY_CHECK_AFTER,
     // A read that shows the shipment as gone frees the key.
     look: async (shipment) => {

@@ -45,7 +45,7 @@ export function answerOf(
 }
 
 /** Returns what the translation assumed, as a header that names each place and its value, in the order of the names. */
-function assumedHeader({ body, notes }: Plan): Readonly<Record<string, string>> {
+export function assumedHeader({ body, notes }: Plan): Readonly<Record<string, string>> {
   const assumed: string[] = []
   for (const { to } of notes) {
     const value = to && scalarText(valueAt(body, to.place))

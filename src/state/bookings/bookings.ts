@@ -57,6 +57,8 @@ export interface BookingRequest {
   readonly route: readonly string[]
   /** The id of the quote that it refers to; empty if there is none. */
   readonly quote: string
+  /** The headers of its answer that do not depend on the reply. */
+  readonly headers: Answer['headers']
 }
 
 /** A booking to be sent. */

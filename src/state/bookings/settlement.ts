@@ -80,7 +80,7 @@ export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRo
       if (holder) return { outcome: 'taken', by: holder.handle }
       // The names come first, because a caller may ask for them once the claim says booked.
       const quote = await giveNames(claim, settlement, store)
-      const reply = JSON.stringify(answerOf(settlement, quote?.price, rooms))
+      const reply = JSON.stringify(answerOf(claim, settlement, quote?.price, rooms))
       const why = how ? HEALED + how : SETTLED_AS_BOOKED
       const settled = await store.change(claim, { state: 'booked', instance, shipment, reply, why })
       if (settled) return { outcome: 'changed', claim: settled }
@@ -131,6 +131,7 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
 
 /** Returns the answer that the booking would have had. */
 function answerOf(
+  claim: Claim,
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
   quotedPrice: string | undefined,
   { catalog, settings }: SettlementRooms,
@@ -143,6 +144,7 @@ function answerOf(
       'Transload-Shipment-Id': headerText(shipment),
       ...(number && { [SHIPMENT_NUMBER]: headerText(number) }),
       ...priceHeader(quotedPrice, body),
+      ...requestOf(claim).headers,
     },
     body: JSON.stringify(reply),
   }

@@ -116,7 +116,7 @@ async function book(call: Extract<Job, { kind: 'call' }>, ports: Ports): Promise
     vin,
     vehicle: { vin, year: '2023', make: 'FORD', model: 'E450' },
     idempotencyKey: undefined,
-    request: { id: 'request', route: [], quote: '' },
+    request: { id: 'request', route: [], quote: '', headers: {} },
     body: call.body,
     replayCheckAfterMs: call.isLate ? -1 : Number.POSITIVE_INFINITY,
     look: async (shipment) => {
