@@ -30,7 +30,7 @@ import {
 } from '../outside/store/store.ts'
 import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { linesIn, type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -206,7 +206,7 @@ export function approving<T>(
     // Read from the store under the lock: another gateway may have approved the quote since it was found.
     const before = await names.quote(tenant, id, called)
     const isNew = before.approval === ''
-    if (isNew) await store.noteApproval({ tenant, id }, namesOfItsShipment(before))
+    if (isNew) await store.noteApproval({ tenant, id }, before.names)
     // Not retried later: if the store fails, the quote counts as perhaps approved, which only costs its booking a read.
     const takeBack = async () => {
       if (isNew && isHeld()) await names.write({ quote: { tenant, id, approval: '' } }).catch(() => undefined)
@@ -258,12 +258,14 @@ const namesOfItsShipment = ({ id, own, names }: RememberedQuote): readonly strin
  * one wait for it.
  */
 async function approvedBefore(quote: RememberedQuote, tenant: string, { names }: CallRooms) {
-  const bearers = await Promise.all(namesOfItsShipment(quote).map((name) => names.bearersOf(tenant, name)))
-  const later = bearers.flat().flatMap(({ approved }) => {
-    const ids = linesIn(approved).map(thingKey)
-    return ids.slice(0, Math.max(0, ids.indexOf(thingKey(quote.id))))
-  })
-  const others = await names.approvedBefore(tenant, quote, bearers.flat())
+  const called = namesOfItsShipment(quote)
+  const noted = await names.approvals(tenant, called, quote)
+  const bearers = await Promise.all(called.map((name) => names.bearersOf(tenant, name)))
+  const others = await names.approvedBefore(tenant, quote, bearers.flat(), noted)
+  const key = thingKey(quote.id)
+  const later = noted.flatMap(({ name, quote: id }, place) =>
+    noted.slice(place + 1).some((one) => one.name === name && one.quote === key) ? id : [],
+  )
   return others.map((other) => ({ ...other, waits: later.includes(thingKey(other.id)) }))
 }
 

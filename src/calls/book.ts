@@ -29,6 +29,7 @@ import {
   isStoredAsGone,
   type KnownVehicles,
   type NamesWrite,
+  type NotedApproval,
   type Vehicle,
 } from '../outside/store/store.ts'
 import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } from '../state/bookings/bookings.ts'
@@ -59,7 +60,8 @@ interface ApprovedQuote {
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, tenant, rooms.names)
+  const { subject, approved } = trip
   const plan = plannedCall(call, subject)
 
   const look = lookFor(tenant, sending, rooms)
@@ -83,14 +85,15 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
       }
     },
   }
-  if (!approved || rooms.config.APPROVAL_BOOKS !== 'auto') return bookOnce(plan, booking, sending, rooms, shipments)
+  if (!approved || rooms.config.APPROVAL_BOOKS !== 'auto')
+    return bookOnce(plan, booking, sending, { ...trip, approved: undefined }, rooms)
   // Awaited first, because one of them may wait for the quote's lock. No other lock is taken: to other bookings it would be an approval's.
   for (const other of approved.others)
     if (await mayBeUnderWay(other, tenant, rooms.store))
       await withQuoteLock(tenant, other.id, sending, rooms.store, () => Promise.resolve())
   // Under the lock, because the second of two bookings of one approved quote must see the first one's shipment.
   return withQuoteLock(tenant, approved.quote.id, sending, rooms.store, (isLocked) =>
-    bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, rooms, shipments, approved),
+    bookOnce(plan, booking, { ...sending, mayWrite: isLocked }, trip, rooms),
   )
 }
 
@@ -99,19 +102,18 @@ async function bookOnce(
   plan: Plan,
   booking: Booking,
   sending: Sending,
+  trip: QuoteOfBooking,
   rooms: CallRooms,
-  shipments: readonly string[],
-  approved?: ApprovedQuote,
 ): Promise<Answer> {
   const { bookings } = rooms
+  const { approved, shipments } = trip
   const claimed = await bookings.claim(booking)
   if ('answer' in claimed) return claimed.answer
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
   let made: MadeBooking
   try {
     // Most bookings have no quote and meet no other, and need no second lookup.
-    if (plan.subject.quote || claimed.isLate)
-      await beforeSending(requireNoOtherApproval(plan, approved, claimed.claim, rooms))
+    if (plan.subject.quote || claimed.isLate) await beforeSending(requireNoOtherApproval(trip, claimed.claim, rooms))
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
       : NONE_MERGEABLE
@@ -164,41 +166,46 @@ async function unbooked(
 
 const NO_CLAIM: BookedVehicle = { vin: '', vehicle: '' }
 
-/** Returns the quote that a booking refers to, the approved one behind its name, and shipments that have its reference without a quote. */
-async function quoteOfBooking(
-  request: Version1,
-  tenant: string,
-  names: Names,
-): Promise<{
+/** The quote that a booking refers to, if any, and what its names mean besides. */
+interface QuoteOfBooking {
   readonly subject: Subject
+  /** The approved quote behind its name. */
   readonly approved: ApprovedQuote | undefined
+  /** The names under which approvals of its trip are noted. */
+  readonly called: readonly string[]
+  /** The approvals that were noted with them when the quote was looked up. */
+  readonly noted: readonly NotedApproval[]
+  /** The shipments that have its reference without a quote. */
   readonly shipments: readonly string[]
-}> {
+}
+
+async function quoteOfBooking(request: Version1, tenant: string, names: Names): Promise<QuoteOfBooking> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  if (!quote) return { subject, approved: undefined, shipments }
+  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments }
   const sendsQuoteId = quote.approval === 'approved'
-  const ofName = await names.approvedBefore(tenant, quote, bearers)
-  const [first, ...others] = quote.approval === '' ? ofName : [quote, ...ofName]
+  const called = bearers.map(({ name }) => name)
+  const noted = await names.approvals(tenant, called, quote)
+  // It may have been approved since it was found.
+  const isSent = quote.approval !== '' || noted.some((one) => isSameThing(one.quote, quote.id))
+  const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
+  const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  return { subject: { ...subject, sendsQuoteId }, approved, shipments }
+  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
 async function requireNoOtherApproval(
-  { request }: Plan,
-  approved: ApprovedQuote | undefined,
+  { subject, approved, called, noted }: QuoteOfBooking,
   { tenant }: Claim,
   { names, config, store }: CallRooms,
 ): Promise<void> {
   if (config.APPROVAL_BOOKS !== 'auto') return
-  // Looked up by name again: a newer quote may have it by now.
-  const { approved: now } = await quoteOfBooking(request, tenant, names)
-  const known = approved?.others ?? []
-  let isOther = now !== undefined && !isSameThing(now.quote.id, approved?.quote.id ?? '')
-  for (const other of now?.others ?? [])
-    isOther ||= !known.some(({ id }) => isSameThing(id, other.id)) || (await mayBeUnderWay(other, tenant, store))
+  const now = await names.approvals(tenant, called, subject.quote)
+  let isOther = now.some(({ quote }) => !noted.some((one) => one.quote === quote))
+  for (const { id } of approved?.others ?? [])
+    isOther ||= await mayBeUnderWay(await names.quote(tenant, id), tenant, store)
   if (isOther) throw gatewayError('booking-under-way/approval', {}, PERHAPS_APPROVED)
 }
 

@@ -40,7 +40,6 @@ import { ask, HANDLE, OTHER_VIN, shipments } from './desk.ts'
  *   service approves $Q               the service approves a quote, without the gateway
  *   shipment $S place=v vins=…        checks it there; `*` is the newest, `all` its whole text
  *   name REF $S, name REF $Q quote    imports a caller's name of a shipment or a quote
- *   noted REF $Q                      notes with a newer quote's name that this quote was approved, like gateways of the version before
  *   quoted $Q                         checks the id of the newest quote there
  *   set option=v                      changes options of the stand-in
  *   pass MS, doubt                    time passes at the store, whose clock stands still otherwise; it is in doubt from now on
@@ -282,7 +281,6 @@ export async function play(
         [{ tenant: CLIENT.id, kind: kind === 'quote' ? kind : 'shipment', name, id, givenBy: 'caller', vin: '' }],
         { replace: true },
       ),
-    noted: ([name = '', id = '']) => store.noteApproval({ tenant: CLIENT.id, id }, [name]),
     quoted: ([name = ''], line) => meet(name, [...sandbox.quotes.keys()].at(-1), line),
     live: ([count], line) => expect(shipments(gateway), line).toHaveLength(Number(count)),
     made: ([count], line) => expect(sandbox.shipments.size, line).toBe(Number(count)),

@@ -18,7 +18,6 @@ import {
   named,
   newClaim,
   newEvent,
-  newName,
   quote,
   SAMPLE_TIME,
   scanned,
@@ -134,18 +133,23 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
     })
 
-    test('of a quote lead to those of its own number whose approvals were sent, the last one first, each once', async () => {
-      for (const id of ['id-1', 'id-2', 'id-3', 'id-4']) {
-        const names = ['Q-1', 'O-1'].map((name) => newName({ name, id }))
-        await store.put({
-          names,
-          quote: { tenant: 'acme', id, own: 'Q-1', ...(id === 'id-1' && { approval: 'sent' }) },
-        })
-      }
-      for (const id of ['id-3', 'id-2', 'id-3']) await store.noteApproval({ tenant: 'acme', id }, ['Q-1'])
-      const approvedBefore = 'id-2\nid-3\nid-1'
-      expect(await other.quote('acme', 'id-3')).toMatchObject({ approval: 'sent', approvedBefore })
-      expect(await other.named('acme', 'O-1')).toMatchObject([{ quote: { id: 'id-4', approvedBefore } }])
+    test('lead to the approvals that were noted with them and are not taken back, the last one first, each once', async () => {
+      const of = (id: string) => ({ tenant: 'acme', id })
+      await store.put({ quote: { ...of('id-3'), own: 'Q-1' } })
+      const long = 'Q'.repeat(500)
+      for (const id of ['id-3', 'id-2', 'id-3']) await store.noteApproval(of(id), ['Q-1', id, long])
+      await store.noteApproval(of('id-1'), ['Q-1'])
+      await store.noteApproval({ tenant: 'other', id: 'id-4' }, ['Q-1'])
+      await store.put({ quote: { ...of('id-1'), approval: '' } })
+      expect(await other.quote('acme', 'id-2')).toMatchObject({ approval: 'sent' })
+      const noted = await other.approvals('acme', ['Q-1', 'none'])
+      const [two, three] = [
+        { quote: 'id-2', own: '' },
+        { quote: 'id-3', own: 'Q-1' },
+      ]
+      expect(noted).toEqual([two, three].map((one) => ({ name: 'Q-1', ...one })))
+      expect(await other.approvals('acme', ['id-2'])).toEqual([{ name: 'id-2', ...two }])
+      expect(await other.approvals('acme', [long])).toMatchObject([{ name: long }, { name: long }])
     })
 
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {

@@ -90,6 +90,7 @@ const namesAndClaims: Verbs = {
   quote: [tenant, id],
   shipment: [tenant, id],
   shipmentsOfQuote: [tenant, id],
+  approvals: [tenant, fc.tuple(name, id)],
   claim: [wanted],
   holderOf: [wanted],
   change: [

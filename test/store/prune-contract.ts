@@ -92,6 +92,14 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect(await other.claim(given('V3'))).toMatchObject({ won: true, claim: { key: 'K' } })
   })
 
+  test('the approvals of a quote stay as long as it does', async () => {
+    for (const id of ['old', 'used']) await store.noteApproval({ tenant: 'acme', id }, ['Q-1'])
+    await pass(GONE_AFTER_DAYS)
+    await store.noteUses('acme', ['used'])
+    expect(await pruneAll(store)).toEqual({ quotes: 1, approvals: 2 })
+    expect(await other.approvals('acme', ['Q-1', 'used'])).toMatchObject([{ quote: 'used' }, { quote: 'used' }])
+  })
+
   test('a key can be claimed while its claim is pruned', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { claim } = await store.claim(newClaim())

@@ -27,7 +27,7 @@ export function newName(given: Partial<Name> = {}): NewName {
 
 /** Returns a quote with defaults for what a test does not care about; its time is that of the store when its facts are written. */
 export function quote(given: Partial<Quote> = {}): Quote {
-  const blank = { names: [], price: '', approval: '', idsInApproval: [], approvedBefore: '' } as const
+  const blank = { names: [], price: '', approval: '', idsInApproval: [] } as const
   const facts = { trailer: 'open', miles: 12 }
   return { tenant: 'acme', id: 'id-1', own: 'Q-1', ...blank, facts, at: SAMPLE_TIME, ...given }
 }

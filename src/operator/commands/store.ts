@@ -326,6 +326,7 @@ const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
   audit: 'audit trails of bookings that were sent again under another key',
   names: 'numbers',
   quotes: 'quotes',
+  approvals: 'approvals of quotes',
   shipments: 'shipments',
   instances: 'gateways that are gone',
 }

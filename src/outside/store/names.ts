@@ -51,7 +51,7 @@ const spelled = (id: string, key: string) => (id === key ? null : id)
 
 const NAME = `${NAME_KEY}, id, at, whole`
 /** Without the tenant, which the call gives. */
-const SELECT_NAMES = 'SELECT name, kind, bearer, id, at, whole, turn, approved FROM transload.names'
+const SELECT_NAMES = 'SELECT name, kind, bearer, id, at, whole, turn FROM transload.names'
 /** A caller may have spelled a name in more cases than can be read. */
 const MOST_IN_OTHER_CASE = 1_000
 
@@ -74,9 +74,7 @@ export const SHIPMENT_PARTS = ['own', 'vehicles', 'former_vins', 'state', 'quote
 /** A quote as one column: JSON with the members of its record. Unknown parts are blank. */
 export const QUOTE = `json_build_object('id', coalesce(quote.id, quote.key), 'own', coalesce(quote.own, ''),
   'names', CAST(coalesce(quote.names, '[]') AS json), 'facts', CAST(quote.facts AS json), 'price', coalesce(quote.price, ''),
-  'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json),
-  'approvedBefore', coalesce((SELECT approved FROM transload.names
-    WHERE tenant = quote.tenant AND name = quote.own AND kind = 0 AND bearer = ''), ''), 'at', quote.at)::text AS thing`
+  'approval', coalesce(quote.approval, ''), 'idsInApproval', CAST(coalesce(quote.ids_in_approval, '[]') AS json), 'at', quote.at)::text AS thing`
 /** A shipment's columns, because most calls read one, and JSON takes twice the time. */
 export const SHIPMENT =
   'shipment.id AS spelled, shipment.own, shipment.vehicles, shipment.former_vins, shipment.state, shipment.quote, shipment.at AS since'
@@ -97,6 +95,13 @@ const NAMED_IN_OTHER_CASE = withThings('$1', inOtherCase('$1', '$2'))
 const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name = $2 AND kind IN (1, 3) AND bearer = $3'
 const FIND_QUOTE = quoteOf('$1', '$2')
 const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
+
+/** An order may have more, but a booking cannot look at all of them. */
+const MOST_APPROVALS = 100
+const APPROVALS = `SELECT * FROM (SELECT name, quote, turn, (SELECT coalesce(own, '') FROM transload.quotes
+      WHERE tenant = $1 AND key = noted.quote AND approval <> '') AS own
+    FROM transload.approvals AS noted WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2))) AS approved
+  WHERE own IS NOT NULL ORDER BY turn DESC, quote DESC, name LIMIT ${MOST_APPROVALS}`
 
 const SHIPMENTS_OF_QUOTE = `SELECT key, ${SHIPMENT} FROM transload.shipments AS shipment
   WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`
@@ -153,8 +158,7 @@ export function namedIn(tenant: string, rows: readonly DatabaseRow[]): readonly 
   return inOrder.map((row) => {
     const name = nameOf(tenant, row)
     const thing = name.kind === 'quote' ? quoteIn(tenant, row) : shipmentIn(tenant, String(row['bearer']), row)
-    const { approved } = row
-    return typeof approved === 'string' ? { ...name, [name.kind]: thing, approved } : { ...name, [name.kind]: thing }
+    return { ...name, [name.kind]: thing }
   })
 }
 
@@ -178,6 +182,14 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
     return row && shipmentIn(tenant, thingKey(id), row)
+  },
+  *approvals(tenant, names) {
+    const byKey = new Map(names.map((name) => [nameKey(name), name]))
+    return (yield sql(APPROVALS, tenant, JSON.stringify([...byKey.keys()]))).map((row) => ({
+      name: byKey.get(String(row['name'])) ?? '',
+      quote: String(row['quote']),
+      own: String(row['own']),
+    }))
   },
   *shipmentsOfQuote(tenant, quote) {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
@@ -218,31 +230,16 @@ export async function* scan(
 /* Writes */
 
 /** A later write of a name has a greater turn. Most names have one bearer, whose turn takes no space. */
-const nextTurn = (tenant: string, name: string) =>
-  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.names WHERE tenant = ${tenant} AND name = ${name})`
+const nextTurn = (tenant: string, name: string, table = 'names') =>
+  `(SELECT coalesce(max(turn) + 1, 0) FROM transload.${table} WHERE tenant = ${tenant} AND name = ${name})`
 
-/**
- * True if the approval of a quote with an id in a name's row, which is called `old`, was sent. A quote that has a number of its own is not
- * meant by its order's.
- */
-const isApproved = (id: string) => `EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = old.tenant
-    AND quote.key = transload.thing_key(${id}) AND quote.approval <> '' AND coalesce(quote.own, '') IN ('', coalesce(old.whole, old.name)))`
+/** The new values of a name that exists already, whose row is called `old`, besides its time. */
+export const SET_NAME = 'id = excluded.id, turn = excluded.turn, used_day = excluded.used_day'
 
-/** The most characters of the ids in `approved`: those of eight UUIDs. If the last one is cut off, it names nothing. */
-const MOST_APPROVED = 300
-/** Line breaks before, between and after the ids in `approved`. */
-const APPROVED = "'\n' || coalesce(old.approved, '') || '\n'"
-/** A listed id keeps its place: approvals that run at the same time wait for those that were noted before them. */
-const isUnlisted = (id: string) => `replace(${APPROVED}, '\n' || ${id} || '\n', '') = ${APPROVED}`
-const withFirst = (id: string) => `rtrim(substr(${id} || ${APPROVED}, 1, ${MOST_APPROVED}), '\n')`
-
-/** The new values of a name that exists already, whose row is called `old`, besides its time. A quote that may be booked is not forgotten. */
-export const SET_NAME = `id = excluded.id, turn = excluded.turn, used_day = excluded.used_day,
-  approved = CASE WHEN old.id <> excluded.id AND ${isUnlisted('old.id')} AND ${isApproved('old.id')}
-    THEN ${withFirst('old.id')} ELSE old.approved END`
-
-const NOTE_APPROVAL = `UPDATE transload.names AS old SET approved = ${withFirst('$3::text')}
-  WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2)) AND kind = 0 AND bearer = '' AND ${isUnlisted('$3::text')}`
+/** A noted approval keeps its place: approvals that run at the same time wait for those that were noted before them. */
+const NOTE_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
+  SELECT $1, value, $3, ${nextTurn('$1', 'value', 'approvals AS other')}, ${TODAY} FROM transload.each($2) WHERE 1 = 1
+  ON CONFLICT (tenant, name, quote) DO UPDATE SET used_day = excluded.used_day`
 const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
 
@@ -326,7 +323,7 @@ export const nameWrites: WorkOf<NameWrites> = {
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)
     yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
-    yield sql(NOTE_APPROVAL, tenant, JSON.stringify(names.map(nameKey)), key)
+    yield sql(NOTE_APPROVAL, tenant, JSON.stringify([...new Set([...names.map(nameKey), key])]), key)
   },
   *unlink(names) {
     let dropped = 0

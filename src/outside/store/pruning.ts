@@ -4,7 +4,7 @@ import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims. */
-export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'shipments', 'instances'] as const
+export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'approvals', 'shipments', 'instances'] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
 
 /** One step of pruning. */
@@ -123,7 +123,7 @@ const hasClaim = (id: string) => `EXISTS (SELECT 1 FROM transload.claims AS clai
 const OPEN_CLAIMS = `transload.claims AS claim WHERE claim.state IN ('sending', 'unknown')`
 const QUOTES = { table: 'quotes', key: ['no'], first: [0] }
 
-const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts', LookedThrough>> = {
+const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'approvals' | 'shipments' | 'facts', LookedThrough>> = {
   names: {
     table: 'names',
     key: ['tenant', 'name', 'kind', 'bearer'],
@@ -137,6 +137,13 @@ const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'shipments' | 'facts'
     isOld: 'used_day <=',
     isNeeded: `(${hasClaim('row.key')} OR coalesce(row.approval, '') <> ''
       AND row.tenant IN (SELECT claim.tenant FROM ${OPEN_CLAIMS} AND claim.used_day <= $1))`,
+  },
+  approvals: {
+    table: 'approvals',
+    key: ['tenant', 'name', 'quote'],
+    first: ['', '', ''],
+    isOld: 'used_day <=',
+    isNeeded: `EXISTS (SELECT 1 FROM transload.quotes AS quote WHERE quote.tenant = row.tenant AND quote.key = row.quote)`,
   },
   shipments: {
     table: 'shipments',
@@ -234,6 +241,7 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     switch (table) {
       case 'names':
       case 'quotes':
+      case 'approvals':
       case 'shipments':
         return yield* lookThrough(LOOKED_THROUGH[table], lastDay, dryRun, after)
       case 'facts':

@@ -118,12 +118,13 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
  * Old names are found by a search of the whole table, because an index would be as large as a name. `name` is the key of a name. For a name
  * of more than 400 characters, that is its beginning with a digest, because a PostgreSQL index takes 2,704 bytes, and `whole` has the full
  * name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name. `bearer` is the key of a shipment, and empty for
- * a quote, because a name means only one. `approved` has the ids of the last quotes with this name whose approvals were sent, one a line.
- * `turn` orders names of the same age. `key` finds an id in every spelling, and `id` is null if it is spelled like the key. Unknown values
- * of a quote or shipment are null. `used_day` is the day of the last write or noted use, by the store's calendar. A `trail` has a claim's
- * entries as JSON, separated by commas; `old_trails` has those from before a claim was taken again. Leases and locks count milliseconds of
- * `lease_ms`. A shipment with a `due` event has a queue, which is due when its first `due` event is; every write that adds or finishes one
- * of the shipment's events locks the queue's row. `count_batches` has the number of the last batch that each process added.
+ * a quote, because a name means only one. `approvals` has the keys of quotes whose approvals were sent, under each name and id that they
+ * had then: a name may mean a newer quote by now. `turn` orders names of the same age, and the approvals of a name. `key` finds an id in
+ * every spelling, and `id` is null if it is spelled like the key. Unknown values of a quote or shipment are null. `used_day` is the day of
+ * the last write or noted use, by the store's calendar. A `trail` has a claim's entries as JSON, separated by commas; `old_trails` has
+ * those from before a claim was taken again. Leases and locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue,
+ * which is due when its first `due` event is; every write that adds or finishes one of the shipment's events locks the queue's row.
+ * `count_batches` has the number of the last batch that each process added.
  */
 export const STEPS: readonly SchemaStep[] = [
   {
@@ -214,7 +215,14 @@ export const STEPS: readonly SchemaStep[] = [
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );`,
   },
-  { needs: 1, sql: 'ALTER TABLE transload.names ADD COLUMN approved TEXT;' },
+  {
+    needs: 1,
+    sql: `
+  CREATE TABLE transload.approvals (
+    tenant TEXT NOT NULL, name TEXT NOT NULL, quote TEXT NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL,
+    PRIMARY KEY (tenant, name, quote)
+  ) WITHOUT ROWID;`,
+  },
 ]
 
 /** The number of steps that this program knows. */

@@ -87,8 +87,6 @@ interface QuoteParts {
 }
 
 export interface Quote extends ThingId, QuoteParts {
-  /** The ids in `approved` of its `own` name; empty if there are none. */
-  readonly approvedBefore: string
   /** When its facts were written, in milliseconds since 1970. */
   readonly at: number
 }
@@ -143,10 +141,16 @@ export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
 
 /** A name, with what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {
-  /** The ids of some quotes with this name whose approvals were sent, one a line, last noted first: the service may have booked them. */
-  readonly approved?: string
   readonly quote?: Quote | undefined
   readonly shipment?: StoredShipment | undefined
+}
+
+/** A name or an id's key, and the key of a quote whose approval was noted with it. */
+export interface NotedApproval {
+  readonly name: string
+  readonly quote: string
+  /** The quote's own number; empty if it has none. */
+  readonly own: string
 }
 
 export type Facts = Readonly<Record<string, string | number>>
@@ -170,6 +174,8 @@ export interface NameReads {
   bears(tenant: string, name: string, id: string): Promise<boolean>
   quote(tenant: string, id: string): Promise<Quote | undefined>
   shipment(tenant: string, id: string): Promise<StoredShipment | undefined>
+  /** Returns the quotes whose approvals were noted with one of these names or keys, unless they are taken back; those of a name last noted first. */
+  approvals(tenant: string, names: readonly string[]): Promise<readonly NotedApproval[]>
   /** Returns the shipments that were booked or approved from a quote, newest first. */
   shipmentsOfQuote(tenant: string, quote: string): Promise<readonly StoredShipment[]>
 }
@@ -180,7 +186,7 @@ export interface NameWrites {
    * whatever its `at`. A name's `at` never goes back.
    */
   put(write: NamesWrite): Promise<void>
-  /** Notes with a quote and with its names, which may mean newer quotes by now, that its approval is sent, in one durable step. */
+  /** Notes with a quote, its id, and names that may mean newer quotes by now, that its approval is sent, in one durable step. */
   noteApproval(quote: ThingId, names: readonly string[]): Promise<void>
   /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
   unlink(names: readonly NameOfId[]): Promise<number>

@@ -8,6 +8,7 @@ import {
   type KnownVehicles,
   type NameWithBearer,
   type NewName,
+  type NotedApproval,
   type Quote,
   type ShipmentState,
   type Store,
@@ -41,8 +42,6 @@ export interface RememberedQuote {
   readonly approval: Quote['approval']
   /** Other ids that its approval's reply named; one of them may be its shipment's. */
   readonly idsInApproval: readonly string[]
-  /** Some quotes with the same `own` whose approvals were sent, the last one first. */
-  readonly approvedBefore?: readonly string[]
 }
 
 /** A shipment as a read has shown it. */
@@ -320,27 +319,34 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
+    /** Returns the approvals that were noted with one of these names, or with a quote's own number or id. */
+    approvals: (tenant: string, called: readonly string[], quote?: RememberedQuote) =>
+      store.approvals(tenant, quote ? [...called, quote.own ?? '', thingKey(quote.id)] : called),
     /**
-     * Returns other quotes with a name of these bearers whose approval was sent, so that the name may mean their shipment. A quote that
-     * has a number of its own, other than this one's, is not meant by its order's.
+     * Returns the other quotes with a noted approval, or with a shipment under a name of these bearers, whose shipment the name may mean. A
+     * quote that has a number of its own, other than this one's, is not meant by its order's.
      */
-    approvedBefore: async (tenant: string, quote: RememberedQuote, bearers: readonly NameWithBearer[]) => {
-      const approved = new Map<string, RememberedQuote>()
-      const found = bearers.flatMap((row) => [
-        { id: row.kind === 'shipment' && row.givenBy === 'caller' ? row.shipment?.quote : '', isMeant: () => true },
-        ...linesIn(row.approved).map((id) => ({
-          id,
-          isMeant: ({ own = row.name }: RememberedQuote) => isSameThing(own, row.name) || own === quote.own,
-        })),
-      ])
-      const hasName = ({ names }: RememberedQuote) => bearers.some(({ name }) => names.includes(name))
-      const ofOwn = (quote.approvedBefore ?? []).map((id) => ({ id, isMeant: hasName }))
-      for (const { id, isMeant } of [...found, ...ofOwn]) {
-        if (!id || isSameThing(id, quote.id) || approved.has(thingKey(id))) continue
-        const other = await quoteOf(tenant, id)
-        if (other.approval !== '' && isMeant(other)) approved.set(thingKey(id), other)
-      }
-      return [...approved.values()]
+    approvedBefore: async (
+      tenant: string,
+      { id: own, own: number = '' }: RememberedQuote,
+      bearers: readonly NameWithBearer[],
+      noted: readonly NotedApproval[],
+    ) => {
+      const called = bearers.map(({ name }) => name)
+      const ofName = noted.filter(({ name }) => called.includes(name))
+      const ids = [
+        ...noted.flatMap(({ name, quote, own: other }) => {
+          const isNamed = called.includes(name) && (other === '' || other === number || isSameThing(other, name))
+          return isNamed || (name === number && ofName.some((one) => one.quote === quote)) ? quote : []
+        }),
+        ...bearers.map(({ kind, givenBy, shipment }) =>
+          kind === 'shipment' && givenBy === 'caller' ? (shipment?.quote ?? '') : '',
+        ),
+      ]
+      const others = new Set(ids.map(thingKey)).difference(new Set(['', thingKey(own)]))
+      const quotes = await Promise.all([...others].map((other) => quoteOf(tenant, other)))
+      // A noted one counts although it may have been taken back since, because it may also have been sent again.
+      return quotes.filter(({ id, approval }) => approval !== '' || noted.some(({ quote }) => isSameThing(quote, id)))
     },
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
@@ -365,8 +371,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
 
 const NOTHING_NEW = Promise.resolve()
 
-export const linesIn = (text = ''): readonly string[] => text.split('\n').filter(Boolean)
-
 /** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
 export function rememberedQuote(
   id: string,
@@ -385,7 +389,6 @@ export function rememberedQuote(
     price: price || undefined,
     approval,
     idsInApproval,
-    approvedBefore: linesIn(quote?.approvedBefore),
   }
 }
 
