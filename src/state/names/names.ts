@@ -168,9 +168,11 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
   }
 
-  /** Returns the shipments that were booked or approved from a quote, the newest first. */
+  /** Returns the shipments that were booked or approved from a quote, the newest first. A booking may have given one to a later quote. */
   async function bookedFrom(tenant: string, quote: string, shipments: NotedShipments): Promise<readonly string[]> {
-    return (await store.shipmentsOfQuote(tenant, quote)).map((shipment) => note(shipments, shipment.id, shipment))
+    const booked = await store.shipmentsOfQuote(tenant, quote)
+    const itself = booked.length > 0 ? undefined : await store.shipment(tenant, quote)
+    return (itself ? [itself] : booked).map((shipment) => note(shipments, shipment.id, shipment))
   }
 
   /** Adds the quotes that had a name before the newest one, if another of the call's names leads to them. */
