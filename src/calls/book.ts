@@ -274,9 +274,10 @@ async function isFurtherVehicle(
   { quote, sendsQuoteId }: ApprovedQuote,
   tenant: string,
   { bookings, names }: CallRooms,
+  besides?: string,
 ): Promise<boolean> {
   if (!sendsQuoteId) return true
-  for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id)) return true
+  for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id, besides)) return true
   return false
 }
 
@@ -284,13 +285,14 @@ async function isFurtherVehicle(
 type Mergeable = ReadonlyMap<string, RememberedQuote>
 const NONE_MERGEABLE: Mergeable = new Map()
 
-/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked. */
+/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked, other than by `besides`. */
 async function mergeableShipments(
   { quote: first, others }: ApprovedQuote,
   tenant: string,
   { bookings, names }: CallRooms,
+  besides?: string,
 ): Promise<Mergeable> {
-  if (await bookings.isBooked(tenant, first.id)) return NONE_MERGEABLE
+  if (await bookings.isBooked(tenant, first.id, besides)) return NONE_MERGEABLE
   const mergeable = new Map([[first.id, first]])
   const known = new Set([first.id])
   for (const quote of [first, ...others]) {
@@ -300,7 +302,7 @@ async function mergeableShipments(
     for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]) {
       if (known.has(id)) continue
       known.add(id)
-      if (!(await bookings.isBooked(tenant, id))) mergeable.set(id, quote)
+      if (!(await bookings.isBooked(tenant, id, besides))) mergeable.set(id, quote)
     }
   }
   return mergeable
@@ -469,11 +471,17 @@ export async function foreseeBooking(
 ): Promise<Prospect> {
   const { tenant, profile } = caller
   const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
-  const plan = planCall(request, subject, profile.settings)
-  if (!isOwn) return { plan, remarks: [STANDING_UNKNOWN] }
-  if (plan.problems.length > 0) return { plan }
-  const booking = bookingOf(plan, headers, caller, 0)
+  const planned = planCall(request, subject, profile.settings)
+  if (!isOwn) return { plan: planned, remarks: [STANDING_UNKNOWN] }
+  if (planned.problems.length > 0) return { plan: planned }
+  const booking = bookingOf(planned, headers, caller, 0)
   const met = await rooms.bookings.foresee(booking)
+  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  // If the earlier booking is sent again, its shipment is not booked any more.
+  const earlier = met && 'claim' in met ? met.claim?.handle : undefined
+  const mergeable = asks ? await mergeableShipments(approved, tenant, rooms, earlier) : NONE_MERGEABLE
+  const isWithoutQuoteId = asks && (mergeable.size === 0 || (await isFurtherVehicle(approved, tenant, rooms, earlier)))
+  const plan = isWithoutQuoteId ? withoutQuoteId(planned) : planned
   if (met && met.is !== 'in-doubt') {
     const { claim, ageMs = 0 } = met
     const stored = claim && (await rooms.names.shipment(tenant, claim.shipment))
@@ -485,23 +493,17 @@ export async function foreseeBooking(
     const stands = `This booking was already made, as ${met.claim.handle}, so the live call repeats its response and sends nothing.`
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
-  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
-  const mergeable = asks ? await mergeableShipments(approved, tenant, rooms) : NONE_MERGEABLE
   const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
   const standing = [...(met ? [met.shipment] : []), ...(await unbooked(shipments, mergeable, wanted, rooms))]
   const remarks = standing.map(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
   )
-  if (!asks) return { plan, remarks }
-  if (mergeable.size === 0) return { plan: withoutQuoteId(plan), remarks }
-  return {
-    plan: (await isFurtherVehicle(approved, tenant, rooms)) ? withoutQuoteId(plan) : plan,
-    remarks: [
-      ...remarks,
+  if (mergeable.size > 0)
+    remarks.push(
       `The quote with this number was approved, so the live call first looks for its shipment (${readsOf([...mergeable.keys()], rooms)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
-    ],
-  }
+    )
+  return { plan, remarks }
 }
 
 const STANDING_UNKNOWN =
