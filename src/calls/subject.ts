@@ -126,7 +126,7 @@ export function lookFor(
       if (!isPlainId(value)) return undefined
       const reply = await rooms.service.send(shipmentRead(value), sending)
       if (!isSuccess(reply.status)) {
-        if (NO_SUCH_ID.has(reply.status)) return undefined
+        if (NO_SUCH_ID.has(reply.status) && !reply.isForeign) return undefined
         throw refusal(reply)
       }
       const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))
