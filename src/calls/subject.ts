@@ -126,7 +126,7 @@ export function lookFor(
       if (!isPlainId(value)) return undefined
       const reply = await rooms.service.send(shipmentRead(value), sending)
       if (!isSuccess(reply.status)) {
-        if (NO_SUCH_ID.has(reply.status) && !reply.isForeign) return undefined
+        if (isNotFound(reply) || (!isUuid(value) && NO_ID.has(reply.status))) return undefined
         throw refusal(reply)
       }
       const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))
@@ -144,8 +144,8 @@ export function lookFor(
   }
 }
 
-/** Statuses that the service may return for something that is not an id. */
-const NO_SUCH_ID = new Set([400, 404, 405, 410, 422])
+/** Statuses that the service may return for something that is no UUID, besides the usual ones for what it does not find. */
+const NO_ID = new Set([400, 405, 422])
 
 export const seenShipment = ({ id, body }: Shipment): SeenShipment => ({
   id,
