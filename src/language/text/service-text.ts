@@ -128,8 +128,8 @@ export function plainVin(text: string): string {
   return VIN.test(bare) ? bare : plain
 }
 
-/** A number as spreadsheets show a long one: `2.14555E+09`. */
-const SHORTENED = /^\d+(?:\.\d+e\+?|e\+)\d+$/i
+/** A number as spreadsheets show a long one: `2.14555E+09`, or with a decimal comma. */
+const SHORTENED = /^\d+(?:[.,]\d+e\+?|e\+)\d+$/i
 
 /** Reports whether a text is a number whose last digits are lost. */
 export const isShortened = (text: string): boolean => SHORTENED.test(text)
