@@ -117,6 +117,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const placeless = placelessIn(request)
   const shown = placeless.length > 0 ? fieldsOfRead(before, profile.settings, rooms) : {}
   const unchangeable = placeless.filter((field) => textOf(field) !== shown[field]?.trim())
+  const unknown = notUnderstood(request)
+  const unnamed = new Set(request.fields.unknown).size - unknown.length
   return answerOf(plan, shipment, (reply) => {
     const parts = [
       changes.fields.length > 0
@@ -124,7 +126,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
         : unused.length + unchangeable.length === 0
           ? ALREADY_SO
           : 'Nothing was changed.',
-      sentence('Not understood', [...notUnderstood(request), ...unused]),
+      sentence('Not understood', [...unknown, ...unused, ...(unnamed > 0 ? [`${unnamed} more`] : [])]),
       sentence('An update cannot change', unchangeable),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
