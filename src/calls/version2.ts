@@ -1,3 +1,4 @@
+import { isBelowVersion2 } from '../edge/routing.ts'
 import { type Answer, HOP_BY_HOP } from '../language/answer.ts'
 import { gatewayError } from '../language/errors.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
@@ -51,6 +52,10 @@ export function planVersion2({ parse, text, query }: Version2, endpoint: Endpoin
   const id = inBody ?? query.find(([name]) => name === 'id')?.[1]
   if (typeof id !== 'string' || id.trim() === '') {
     throw gatewayError('number-missing', { kind: action.target.kind })
+  }
+  // The same holds for the paths of callers under /v2/.
+  if (serviceId(id) === undefined || !isBelowVersion2(`/v2/${encodeURIComponent(id)}`)) {
+    throw gatewayError('number-unknown/no-id', {})
   }
   if (inBody === undefined || !isObject(body)) {
     return { compiled, parse, toService: serviceRequest(action, text, id), id }

@@ -100,7 +100,7 @@ const DOT_SEGMENT = /[\\/]\s*\.{1,2}\s*(?:[\\/;?#]|$)/
  * Reports whether a raw path is below `/v2/` for every server that may read it, in whatever order and however often it decodes, splits and
  * resolves the path.
  */
-function isBelowVersion2(path: string): boolean {
+export function isBelowVersion2(path: string): boolean {
   if (!BELOW_VERSION_2.test(path)) return false
   if (!AMBIGUOUS.test(path)) return true
   if (path.includes('#')) return false

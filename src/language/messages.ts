@@ -50,7 +50,7 @@ export const messages = {
   'path-unknown/version-2': 'No version-2 endpoint matches this path. Call the version-2 API directly.',
   'number-unknown': 'No {kind} found for {names}. Check the number.',
   'number-unknown/vin': 'This number has no vehicle with VinNo {vin}. Its vehicles are {vins}. Check the VIN.',
-  'number-unknown/dots': 'An id cannot consist of dots alone. Check the number.',
+  'number-unknown/no-id': 'This cannot be an id. Check the number.',
   'method-wrong': 'Use {methods} for this path.',
   'numbers-disagree':
     'The fields name different {kind}s, so nothing was sent: {meanings}. Send only the number of the {kind} that you mean.',

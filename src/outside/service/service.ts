@@ -388,7 +388,7 @@ const PARAMETER = /\{\w+\}/
 
 /** Encodes an id as one path segment. Dots alone are refused, because `../..` climbs even when encoded. */
 function pathSegment(id: string): string {
-  if (/^\.+$/.test(id)) throw gatewayError('number-unknown/dots', {})
+  if (/^\.+$/.test(id)) throw gatewayError('number-unknown/no-id', {})
   return encodeURIComponent(id)
 }
 
