@@ -37,8 +37,8 @@ the service's status. *…* is the service's own message. \`SUPPORT_CONTACT\`, i
 ${Object.entries(MEANINGS)
   .map(([meaning, text]) => `**${text}**\n\n${list(errorRows(byMeaning.get(meaning) ?? []))}`)
   .join('\n')}
-**Fields that cannot be translated.** One \`Message\` lists all of a call's problems. If they are too long for it, it lists
-fields and codes: \`{count} fields cannot be translated: {field} ({code}), …\`.
+**Fields that cannot be translated.** One \`Message\` lists all of a call's problems, or, if that is too long,
+fields with codes, or fields alone: \`{count} fields cannot be translated: {field} ({code}), …\`.
 
 ${list([
   ['`required`', ['{field} is required', '{fields} is required to name the {kind}']],

@@ -225,10 +225,11 @@ function listed(texts: readonly string[]): string {
   return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')}, and ${all.at(-1)}`
 }
 
-/** Returns all problems in one line: as sentences if they fit, otherwise each field with its code. */
+/** Returns all problems in one line: as sentences if they fit, otherwise each field with its code, or the fields alone. */
 function problemsInOneLine(problems: readonly Problem[]): string {
   const sentences = `${[...new Set(problems.map((problem) => problem.message))].join('; ')}.`
   if (sentences.length <= MESSAGE_LIMIT) return sentences
-  const names = problems.map((problem) => `${problem.field} (${problem.code})`)
-  return `${names.length} fields cannot be translated: ${names.join(', ')}.`
+  const list = (names: readonly string[]) => `${problems.length} fields cannot be translated: ${names.join(', ')}.`
+  const coded = list(problems.map(({ field, code }) => `${field} (${code})`))
+  return coded.length <= MESSAGE_LIMIT ? coded : list(problems.map(({ field }) => field))
 }
