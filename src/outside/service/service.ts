@@ -205,7 +205,9 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         return reply
       }
       const second = await call(written(request, other), sending, state)
-      if (UNKNOWN_PATH.has(second.status)) return isPage(reply) ? second : reply
+      // 404 says more of what the request names than 405, and without a page more than with one.
+      if (second.status === METHOD_WRONG) return reply
+      if (UNKNOWN_PATH.has(second.status)) return isPage(reply) || reply.status === METHOD_WRONG ? second : reply
       // One that the service knows gives way to a success of the other, and to no refusal.
       if (proves(second) && (isSuccess(second.status) || !spelled.isConfirmed)) {
         Object.assign(spelled, { current: other, other: current })
@@ -355,8 +357,9 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
   return query
 }
 
+const METHOD_WRONG = 405
 /** The statuses for a path that the service does not serve, or for an unknown id in it. */
-const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, 405])
+const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, METHOD_WRONG])
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (reply: UpstreamReply) =>
