@@ -5,6 +5,7 @@ import { placesOf } from '../src/language/mapping/row-parts.ts'
 import { isObject } from '../src/language/text/json.ts'
 import { UUID } from '../src/language/text/service-text.ts'
 import { actions } from './index.ts'
+import { shipmentCreate } from './shipment-create.ts'
 
 /*
  * The requests of version 2, to check new code. The members come from the places of the declarations, and the lists of values from the
@@ -86,10 +87,14 @@ const oneOf: Readonly<Record<string, readonly string[]>> = {
   delivery: ['zipcode', 'city'],
 }
 
-/** Returns the shape of a request body: the places that its rows write, or leave to callers of version 2. */
-function shapeOf({ name, request }: Action): Shape {
+/**
+ * Returns the shape of a request body: the places that its rows write, or leave to callers of version 2. An update sends back what a booking
+ * may have sent.
+ */
+function shapeOf({ name, verb, request }: Action): Shape {
   const body: Draft = {}
-  for (const row of request) {
+  const booked = verb === 'update' ? shipmentCreate.request : []
+  for (const row of [...booked, ...request]) {
     const isSent = row.kind !== 'v2Only' || !row.setByService
     for (const place of isSent ? placesOf(row) : []) putAt(body, placeOf(place), place)
   }
