@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
@@ -106,6 +107,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
     else if (action && method !== 'GET' && method !== 'DELETE' && !(action.verb === 'approve' && bytes.length === 0)) {
       const type = headers['content-type'] ?? ''
       if (!/^application\/json\b/i.test(type)) found.note('Content-Type', type, 'application/json', 'the body is JSON')
+      if (!isUtf8(bytes)) found.note('body', undefined, undefined, 'the body is JSON in UTF-8')
       try {
         theirs = parseJson(bytes.toString('utf8'))
       } catch (error) {
