@@ -17,6 +17,7 @@ import { closureNotice } from '../../language/legacy-headers.ts'
 import { actionKey, type Catalog, type Endpoint, firstEndpoint } from '../../language/mapping/catalog.ts'
 import { ACTION_NAME, type CompiledAction } from '../../language/mapping/compile.ts'
 import { type FlatBody, looseName } from '../../language/mapping/fields.ts'
+import { placesOf } from '../../language/mapping/row-parts.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
 import { plural } from '../words.ts'
 import { fixed } from './fixed.ts'
@@ -177,9 +178,12 @@ function meantEndpoint({ entries }: FlatBody, catalog: Catalog): Endpoint {
   return named ?? firstEndpoint(fitting.action, catalog)
 }
 
-/** The part of the fields that an action knows. */
-const shareOf = ({ fields }: CompiledAction, sent: ReadonlySet<string>) =>
-  [...sent].filter((name) => fields.slotOf(name) !== undefined).length + 1 / (fields.names.length + 1)
+/** The part of the fields that an action knows, in either version. */
+function shareOf({ fields, action }: CompiledAction, sent: ReadonlySet<string>) {
+  const places = new Set(action.request.flatMap(placesOf).map((place) => place.split(/[.[]/, 1)[0]))
+  const known = [...sent].filter((name) => fields.slotOf(name) !== undefined || places.has(name))
+  return known.length + 1 / (fields.names.length + 1)
+}
 
 /** A field with what becomes of it. Its number ties it to its text in the request, and to its place. */
 type FieldRow = ReturnType<typeof rowsOf>[number]
