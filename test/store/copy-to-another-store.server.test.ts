@@ -98,6 +98,7 @@ test('continues after an interruption, and refuses a target with other data or o
   expect(await seen(target)).toEqual(await seen(source))
   await expect(copyStore(source, target, 'a', 'here', () => {})).rejects.toThrow('already has data')
   expect(await source.copiedFrom()).toBe('moved to here')
+  await expect(copyStore(other, source, 'c', 'here', () => {})).rejects.toThrow('the other store is moved to here')
   await source.renewLease('me', 60_000)
   await expect(copyStore(source, other, 'a', 'here', () => {})).rejects.toThrow('stop it first')
   await Promise.all([source, target, other].map((store) => store.close()))

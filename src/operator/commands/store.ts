@@ -233,7 +233,8 @@ export async function copyStore(
         throw new CommandFailed(`the other store already has data (${table.name})`)
     }
     await to.beginCopy(name)
-  } else if (begun !== name)
+  } else if (begun.startsWith(MOVED)) throw new CommandFailed(`the other store is ${begun}; use an empty store`)
+  else if (begun !== name)
     throw new CommandFailed(
       `a copy of ${begun} into the other store was started; finish that one, or use an empty store`,
     )
