@@ -70,7 +70,7 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     const run = { service, at: isoTime(Date.now()), results }
     if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
     const counts = verdicts.map((verdict) => `${results.filter((one) => one.verdict === verdict).length} ${verdict}`)
-    print('', `${results.length} assumptions: ${counts.join(', ')}.`, ...cleanedUpLines(cleanedUp))
+    print('', `${plural(results.length, 'assumption')}: ${counts.join(', ')}.`, ...cleanedUpLines(cleanedUp))
     if (before && changes) print('', ...changeLines(before, changes))
     const stopped = signals.exitCode()
     if (stopped !== undefined) return stopped
