@@ -135,7 +135,7 @@ const sections = {
     RECORD_FILE: newFile
       .optional()
       .describe(
-        'Records version-1 calls and their replies to this file, as [JSON lines](migration.md#rehearse-recorded-traffic). At 128 MiB it is renamed to `FILE.1`.',
+        'Records version-1 calls and their replies to this file, as [JSON lines](migration.md#rehearse-recorded-traffic). At 128 MiB, and at startup, it becomes `FILE.1`.',
       ),
     RECORD_VALUES: word('masked', 'plain')
       .default('masked')
