@@ -209,7 +209,7 @@ async function lookAtNamed(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { names } = rooms
-  const { resolution, read } = await meaningInStore(reference, tenant, names)
+  const { resolution, read, otherwise } = await meaningInStore(reference, tenant, names)
   const remarks = read.length > 0 ? [asLastShown(read, rooms)] : []
   switch (resolution.is) {
     case 'shipment': {
@@ -243,7 +243,9 @@ async function lookAtNamed(
     case 'look': {
       const [what, asked] =
         resolution.is === 'ask' ? ['what it names', resolution.values] : ['which one is meant', resolution.ids]
-      return { plan: planOfNames(request, reference, settings), remarks: [serviceDecides(asked, what, rooms)] }
+      const doubt = otherwise?.is === 'in-doubt' ? [doubtRemains(otherwise.booking.handle)] : []
+      const remarks = [serviceDecides(asked, what, rooms), ...doubt]
+      return { plan: planOfNames(request, reference, settings), remarks }
     }
     default:
       return {
@@ -261,6 +263,9 @@ const asLastShown = (ids: readonly string[], to: Destination) =>
 
 const serviceDecides = (names: readonly string[], what: string, to: Destination) =>
   `The service decides from here: the live call reads ${readsOf(names, to)} to find out ${what}.`
+
+const doubtRemains = (key: string) =>
+  `If it names nothing, the live call gets 503: the outcome of booking ${key} is not known.`
 
 const detailsForgotten = (id: string) =>
   `The gateway remembers no details of quote ${id}, so only the service knows if it exists.`
@@ -288,10 +293,13 @@ async function exampleAbout(
   }
 }
 
-/** Returns what a call means if its shipments are still as the service last showed them, and those that the live call reads first. */
+/**
+ * Returns what a call means if its shipments are still as the service last showed them, and those that the live call reads first. If the
+ * live call asks the service for a name, `otherwise` is what it means where the service shows nothing.
+ */
 async function meaningInStore(reference: Reference, tenant: string, names: Names) {
   const { resolution } = await names.resolve(reference, tenant)
-  if (resolution.is !== 'look') return { resolution, read: [] }
+  if (resolution.is !== 'look' && resolution.is !== 'ask') return { resolution, read: [] }
   const read: string[] = []
   let areKnown = true
   const look: Look = {
@@ -305,6 +313,7 @@ async function meaningInStore(reference: Reference, tenant: string, names: Names
     },
   }
   const meant = await names.resolve(reference, tenant, look)
+  if (resolution.is === 'ask') return { resolution, read: [], otherwise: meant.resolution }
   return areKnown ? { resolution: meant.resolution, read } : { resolution, read: [] }
 }
 
