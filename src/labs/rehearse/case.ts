@@ -123,7 +123,9 @@ export function caseOf(
 ): CaseOutcome | undefined {
   const endpoint = endpointOf(call, config, catalog)
   if (!endpoint) return undefined
-  const body = fieldsIn(call, endpoint.method)
+  const { method = endpoint.method, request } = call
+  // A call that its method refuses need not have a body.
+  const body = fieldsIn(call, method !== endpoint.method && !request?.length ? 'GET' : endpoint.method)
   const text = maskedBody(body, mask)
   const type = call.contentType?.split(';', 1)[0]
   // A read without a query is a request that lacks its number; with only a reply, a path is not a request.
@@ -131,7 +133,8 @@ export function caseOf(
   const made: CaseOutcome = {
     about,
     ...(call.target === undefined && { action: call.action }),
-    ...(endpoint.method === 'GET'
+    ...(method !== endpoint.method && { method }),
+    ...(endpoint.method === 'GET' && body.format === 'form'
       ? { path: endpoint.path + query }
       : {
           ...(call.target !== undefined && { path: endpoint.path }),
