@@ -196,9 +196,11 @@ async function checkShipment(
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service has no shipment ${shipment}`)
   const { id, body } = shipmentIn(reply, shipmentWithId, shipment, `shipment ${shipment}`)
   if (isCanceled(body)) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
-  const reference = shownText(scalarText(body['external_id']) ?? '', FIELD_LIMIT)
-  if (claim.reference !== '' && reference !== '' && reference !== claim.reference)
-    throw unconfirmed(`shipment ${shipment} has the reference ${reference}, but the booking has ${claim.reference}`)
+  const reference = (scalarText(body['external_id']) ?? '').trim()
+  if (claim.reference !== '' && reference !== '' && reference !== claim.reference) {
+    const shown = shownText(reference, FIELD_LIMIT)
+    throw unconfirmed(`shipment ${shipment} has the reference ${shown}, but the booking has ${claim.reference}`)
+  }
   const own = idAt(body, 'number')
   if (number !== undefined && own !== undefined && number !== own)
     throw unconfirmed(`shipment ${shipment} has the number ${own}, not ${number}`)
@@ -209,7 +211,8 @@ async function checkShipment(
 async function requireAbsent(claim: Claim, store: Store, config: Config): Promise<void> {
   const { tenant, reference, vin } = claim
   if (!isPlainId(reference)) {
-    throw unconfirmed('the service cannot be asked for this booking, because its reference does not fit into a URL')
+    const why = reference === '' ? 'it has no reference' : 'its reference does not fit into a URL'
+    throw unconfirmed(`the service cannot be asked for this booking, because ${why}`)
   }
   const reply = await read(tenant, reference, config)
   if (NOT_THERE.has(reply.status)) {
