@@ -472,11 +472,11 @@ export async function foreseeBooking(
   const { tenant, profile } = caller
   const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
   const planned = planCall(request, subject, profile.settings)
-  if (!isOwn) return { plan: planned, remarks: [STANDING_UNKNOWN] }
+  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  if (!isOwn) return { plan: planned, remarks: [STANDING_UNKNOWN, ...(asks ? [approvedFirst('')] : [])] }
   if (planned.problems.length > 0) return { plan: planned }
   const booking = bookingOf(planned, headers, caller, 0)
   const met = await rooms.bookings.foresee(booking)
-  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
   // If the earlier booking is sent again, its shipment is not booked any more.
   const earlier = met && 'claim' in met ? met.claim?.handle : undefined
   const mergeable = asks ? await mergeableShipments(approved, tenant, rooms, earlier) : NONE_MERGEABLE
@@ -499,12 +499,12 @@ export async function foreseeBooking(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
   )
-  if (mergeable.size > 0)
-    remarks.push(
-      `The quote with this number was approved, so the live call first looks for its shipment (${readsOf([...mergeable.keys()], rooms)}). If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`,
-    )
+  if (mergeable.size > 0) remarks.push(approvedFirst(` (${readsOf([...mergeable.keys()], rooms)})`))
   return { plan, remarks }
 }
+
+const approvedFirst = (reads: string) =>
+  `The quote with this number was approved, so the live call first looks for its shipment${reads}. If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`
 
 const STANDING_UNKNOWN =
   'Earlier bookings were not consulted, because only the service can verify this credential. If the booking was already made, the live call repeats its response.'
