@@ -71,7 +71,7 @@ const XREF_COLUMNS = [
 const families: Readonly<Record<string, string>> = {
   bookings: 'Lists, shows, settles, reopens and audits bookings.',
   xref: 'Shows, imports and exports the cross-reference.',
-  store: 'Backs up, restores, copies, verifies and prunes the store.',
+  store: 'Backs up, restores, copies and verifies the store.',
   webhooks: 'Lists and replays events, and tests callbacks.',
   migration: 'Reports who still uses version 1 and what blocks them.',
   tenants: 'Adds, removes, checks and lists tenants.',
@@ -301,12 +301,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [json()],
     examples: ['transload store verify /backups/transload.db'],
     load: store('verify'),
-  },
-  'store prune': {
-    about: 'Deletes rows unused for BOOKING_DAYS. Safe while gateways run.',
-    options: [option('--dry-run', 'Counts the rows without deleting them.'), json()],
-    examples: ['transload store prune --dry-run'],
-    load: store('prune'),
   },
   'store doubt': {
     about: 'Declares that the store may lack bookings.',

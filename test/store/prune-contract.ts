@@ -13,11 +13,12 @@ const KEEP = { olderThanMs: KEEP_DAYS * DAY_MS, pause: async () => {} }
 /** A row is deleted after whole days, plus one for a use that was noted late. */
 const GONE_AFTER_DAYS = KEEP_DAYS + 2
 
-/** Prunes all tables, and returns the number of deleted rows. */
-async function pruneAll(store: Store, dryRun = false): Promise<Record<string, number>> {
+/** Prunes the tables whose rows stay as long as they are used, and returns the number of deleted rows. */
+async function pruneAll(store: Store): Promise<Record<string, number>> {
   const gone: Record<string, number> = {}
   for (const table of PRUNED_TABLES) {
-    const pruned = await pruneTable(store, table, { ...KEEP, dryRun })
+    const isOfAge = table === 'facts' || table === 'events' || table === 'counts'
+    const pruned = isOfAge ? 0 : await pruneTable(store, table, KEEP)
     if (pruned > 0) gone[table] = pruned
   }
   return gone
@@ -139,22 +140,20 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     expect((await take('recorded', false)).taken).toBe(true)
   })
 
-  test('examines all rows, however many, a few in each step; a dry run counts them and deletes nothing, and a young lease stays', async () => {
+  test('examines all rows, however many, a few in each step, and a young lease stays', async () => {
     const names = Array.from({ length: 1_500 }, (_, index) => `N-${index}`)
     await put(...names)
     await pass(GONE_AFTER_DAYS)
     const used = names.filter((_, index) => index % 500 === 0)
     await store.noteUses('acme', used)
     await store.renewLease('gateway-1', 1_000)
-    const old = { names: 1_497, quotes: 1_500 }
-    expect(await pruneAll(store, true)).toEqual(old)
     let most = 0
     const prune: Store['prune'] = async (step) => {
       const end = await store.prune(step)
       most = Math.max(most, end.pruned)
       return end
     }
-    expect(await pruneAll({ ...store, prune })).toEqual(old)
+    expect(await pruneAll({ ...store, prune })).toEqual({ names: 1_497, quotes: 1_500 })
     // Calls continue between two steps.
     expect(most).toBeLessThanOrEqual(500)
     expect(await namesLeft()).toEqual(used.sort())
@@ -227,8 +226,7 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
           const found = (rows: readonly unknown[]) => rows.flatMap((row, nth) => (row === undefined ? [] : [nth]))
           const idsOf = things.map((_, nth) => spelled(nth))
 
-          const dry = await pruneAll(two, true)
-          expect((await pruneAll(one))['claims']).toBe(dry['claims'])
+          await pruneAll(one)
           const keys = kept.map((claim) => `c-${claims.indexOf(claim)}`)
           expect((await two.listClaims({})).map(({ key }) => key).sort()).toEqual(keys.sort())
           const isReference = (nth: number) => claims.some((claim) => isOpen(claim) && claim.reference === nth)

@@ -1,13 +1,10 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { engineOf } from '../../language/config/store-address.ts'
 import { type CopiedRow, type CopiedTable, MOVED, pages } from '../../outside/store/copy.ts'
 import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
 import { loadEngine } from '../../outside/store/open.ts'
-import { PRUNED_TABLES } from '../../outside/store/pruning.ts'
-import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { backupStore, inspectSqlite } from '../../outside/store/sqlite/backup.ts'
 import { isDamage, isNoDatabase, isNoFile, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
 import {
@@ -20,8 +17,7 @@ import {
 import { type Store, StoreDown, StoreTooNew } from '../../outside/store/store.ts'
 import { doubtView, originText } from '../../state/bookings/leases.ts'
 import { nameOf, openEmergencyLog } from '../../state/bookings/record.ts'
-import { pruneTable } from '../../state/uses/pruning.ts'
-import { aligned, grouped, isoTime, total } from '../words.ts'
+import { aligned, grouped, isoTime } from '../words.ts'
 import { CommandFailed, EXIT_FAILED, UsageError } from './failures.ts'
 import { refuseOldFolder, storePlace } from './last-store.ts'
 import {
@@ -321,35 +317,3 @@ function inspectionLines(name: string, found: Inspection, unrecorded: readonly s
 
 const COUNT_CHARACTERS = 12
 const countLine = (count: number, what: string) => `${grouped(count).padStart(COUNT_CHARACTERS)}  ${what}`
-
-const MEANINGS: Readonly<Record<(typeof PRUNED_TABLES)[number], string>> = {
-  claims: 'finished bookings, with their audit trail',
-  audit: 'audit trails of bookings that were sent again under another key',
-  names: 'numbers',
-  quotes: 'quotes',
-  approvals: 'approvals of quotes',
-  shipments: 'shipments',
-  instances: 'gateways that are gone',
-}
-
-/** Deletes the rows that were not needed for `BOOKING_DAYS` days, or says how many would go. */
-export async function prune({ dryRun = false, json = false }: Options<'json' | 'dryRun'>): Promise<number> {
-  const { BOOKING_DAYS: days } = storeConfig()
-  return withExistingStore(async (store) => {
-    const progress = createProgress(dryRun ? 'counted' : 'deleted')
-    const tables = []
-    for (const table of PRUNED_TABLES) {
-      // Half of the time belongs to the gateways.
-      const options = { olderThanMs: days * DAY_MS, dryRun, pause: (tookMs: number) => delay(tookMs) }
-      const pruned = await pruneTable(store, table, options)
-      tables.push({ table, pruned })
-      progress(total(tables, 'pruned'))
-    }
-    return printResult(
-      { json },
-      { days, dryRun, tables },
-      ...tables.map(({ table, pruned }) => countLine(pruned, MEANINGS[table])),
-      `${grouped(total(tables, 'pruned'))} rows unused for ${days} days (BOOKING_DAYS) ${dryRun ? 'would be deleted' : 'were deleted'}.`,
-    )
-  })
-}

@@ -4,22 +4,23 @@ import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
 /** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims. */
-export const PRUNED_TABLES = ['claims', 'audit', 'names', 'quotes', 'approvals', 'shipments', 'instances'] as const
-export type PrunedTable = (typeof PRUNED_TABLES)[number] | 'facts' | 'events' | 'counts'
+export const PRUNED_TABLES = [
+  ...(['claims', 'audit', 'names', 'quotes', 'approvals', 'shipments'] as const),
+  ...(['instances', 'facts', 'events', 'counts'] as const),
+] as const
+export type PrunedTable = (typeof PRUNED_TABLES)[number]
 
 /** One step of pruning. */
 interface PruneStep {
   readonly table: PrunedTable
   /** Rows that were neither written nor used for this long may be deleted; part of a day counts as a day. */
   readonly olderThanMs: number
-  /** Counts everything that would be deleted, without deleting it. @default false */
-  readonly dryRun?: boolean | undefined
   /** Where the previous step ended. @default this is the first step */
   readonly after?: RowKey | undefined
 }
 
 export interface PruneStepEnd {
-  /** How many rows were or would be deleted. */
+  /** How many rows were deleted. */
   readonly pruned: number
   /** True if there may be more. */
   readonly more: boolean
@@ -92,11 +93,7 @@ const INDEXED: Readonly<Record<'claims' | 'audit' | 'events', IndexedTable>> = {
 }
 
 /** Deletes a few old rows. */
-function* pruneRows({ table, key, where }: IndexedTable, lastDay: number, dryRun: boolean): Work<PruneStepEnd> {
-  if (dryRun) {
-    const [row] = yield sql(`SELECT count(*) AS count FROM transload.${table} WHERE ${where}`, lastDay)
-    return { pruned: Number(row?.['count']), more: false }
-  }
+function* pruneRows({ table, key, where }: IndexedTable, lastDay: number): Work<PruneStepEnd> {
   const gone = yield sql(
     `DELETE FROM transload.${table} WHERE (${key}) IN (SELECT ${key} FROM transload.${table} WHERE ${where} ORDER BY used_day
       LIMIT ${table === 'claims' ? STEP_CLAIMS : STEP_ROWS} FOR UPDATE SKIP LOCKED) RETURNING 1`,
@@ -160,7 +157,6 @@ const LOOKED_THROUGH: Readonly<Record<'names' | 'quotes' | 'approvals' | 'shipme
 function* lookThrough(
   { table, key, first, isOld, isNeeded, set }: LookedThrough,
   before: number,
-  dryRun: boolean,
   after: RowKey = first,
 ): Work<PruneStepEnd> {
   const keys = key.join(', ')
@@ -177,7 +173,7 @@ function* lookThrough(
   const values = [before, ...after, ...(end ?? [])]
   const name = `transload.${table} AS row`
   const change = set ? `UPDATE ${name} SET ${set} WHERE ${rows}` : `DELETE FROM ${name} WHERE ${rows}`
-  const done = yield sql(dryRun ? `SELECT 1 FROM ${name} WHERE ${rows}` : `${change} RETURNING 1`, ...values)
+  const done = yield sql(`${change} RETURNING 1`, ...values)
   return { pruned: done.length, more: end !== undefined, after: end }
 }
 
@@ -197,12 +193,11 @@ function* dropCounts(day: number): Work<PruneStepEnd> {
 }
 
 /** Drops the rows of processes that are gone. */
-function* dropInstances(dryRun: boolean): Work<PruneStepEnd> {
-  const gone = `FROM transload.instances WHERE beat_ms < transload.lease_ms() - ${INSTANCE_KEPT_MS}
-    OR beat_ms > transload.lease_ms()`
-  if (dryRun) return { pruned: Number((yield sql(`SELECT count(*) AS count ${gone}`))[0]?.['count']), more: false }
+function* dropInstances(): Work<PruneStepEnd> {
   yield sql('DELETE FROM transload.locks WHERE until_ms <= transload.lease_ms()')
-  return { pruned: (yield sql(`DELETE ${gone} RETURNING 1`)).length, more: false }
+  const gone = yield sql(`DELETE FROM transload.instances WHERE beat_ms < transload.lease_ms() - ${INSTANCE_KEPT_MS}
+    OR beat_ms > transload.lease_ms() RETURNING 1`)
+  return { pruned: gone.length, more: false }
 }
 
 export const pruneWrites: WorkOf<PruneWrites> = {
@@ -230,7 +225,7 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     yield sql('UPDATE transload.calendar SET day = $1, looked_at = $2, gone_ms = $3', day, at, gone - turns * DAY_MS)
     return day
   },
-  *prune({ table, olderThanMs, dryRun = false, after }) {
+  *prune({ table, olderThanMs, after }) {
     const [calendar] = yield sql('SELECT day FROM transload.calendar')
     const day = Number(calendar?.['day'])
     const keptDays = Math.ceil(olderThanMs / DAY_MS)
@@ -243,15 +238,15 @@ export const pruneWrites: WorkOf<PruneWrites> = {
       case 'quotes':
       case 'approvals':
       case 'shipments':
-        return yield* lookThrough(LOOKED_THROUGH[table], lastDay, dryRun, after)
+        return yield* lookThrough(LOOKED_THROUGH[table], lastDay, after)
       case 'facts':
-        return yield* lookThrough(LOOKED_THROUGH[table], firstKept * DAY_MS, dryRun, after)
+        return yield* lookThrough(LOOKED_THROUGH[table], firstKept * DAY_MS, after)
       case 'counts':
         return yield* dropCounts(firstKept)
       case 'instances':
-        return yield* dropInstances(dryRun)
+        return yield* dropInstances()
       default:
-        return yield* pruneRows(INDEXED[table], lastDay, dryRun)
+        return yield* pruneRows(INDEXED[table], lastDay)
     }
   },
 }

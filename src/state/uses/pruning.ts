@@ -11,8 +11,6 @@ import { oneAtATime } from '../../runtime/time.ts'
 /** How a table is pruned. */
 interface PruneOptions {
   readonly olderThanMs: number
-  /** Counts rows without deleting them. @default false */
-  readonly dryRun?: boolean
   /** Leaves the store to others between two steps. */
   readonly pause: (tookMs: number) => Promise<unknown>
   /** Checked before each step. @default always */
@@ -23,13 +21,13 @@ interface PruneOptions {
 export async function pruneTable(
   store: Pruning,
   table: PrunedTable,
-  { olderThanMs, dryRun = false, pause, mayGoOn = () => true }: PruneOptions,
+  { olderThanMs, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {
   let pruned = 0
   let end: PruneStepEnd | undefined
   while (end?.more !== false && mayGoOn()) {
     const begun = performance.now()
-    end = await store.prune({ table, olderThanMs, dryRun, after: end?.after })
+    end = await store.prune({ table, olderThanMs, after: end?.after })
     pruned += end.pruned
     if (end.more) await pause(performance.now() - begun)
   }
@@ -40,7 +38,6 @@ const LOOK_EVERY_MS = 3_600_000
 const FINISHED_EVENT_DAYS = 30
 /** The pause between two steps: pruning takes less than a tenth of the store's time. */
 const PAUSE = { leastMs: 20, factor: 10 }
-const ALL_TABLES: readonly PrunedTable[] = [...PRUNED_TABLES, 'facts', 'events', 'counts']
 
 /** Deletes old rows periodically. */
 export function openPruning({
@@ -59,7 +56,7 @@ export function openPruning({
     'transload_store_pruned_rows_total',
     'Old rows that this gateway has deleted from the store.',
     ['table'],
-    ALL_TABLES.map((table) => [table]),
+    PRUNED_TABLES.map((table) => [table]),
   )
   const keptMs = (table: PrunedTable): number => {
     // Every use of a quote also checks its age.
@@ -75,7 +72,7 @@ export function openPruning({
     await store.turnDay(now - lookedAt)
     lookedAt = now
     const gone: Partial<Record<PrunedTable, number>> = {}
-    for (const table of ALL_TABLES) {
+    for (const table of PRUNED_TABLES) {
       const pruned = await pruneTable(store, table, {
         olderThanMs: keptMs(table),
         pause: (tookMs) => delay(Math.max(PAUSE.leastMs, PAUSE.factor * tookMs)),
