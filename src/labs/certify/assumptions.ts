@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { Draft, Place } from '../../language/mapping/paths.ts'
 import { isSameThing, isUuid } from '../../language/text/service-text.ts'
 import { NO_SHIPMENT } from '../../outside/service/account.ts'
@@ -890,15 +889,13 @@ export function forbidden({ effect, stageOnly }: Assumption, allowed: Allowed): 
 /** The outcomes of an assumption. One that needs more than the operator allows is `not tried`. */
 export const verdicts = ['confirmed', 'contradicted', 'cannot tell', 'not tried'] as const
 
-export const result = z.object({
-  id: z.string(),
-  verdict: z.enum(verdicts),
-  /** The gateway's own description of the reply, if it adds detail: statuses, types and forms, never a value of the service. */
-  seen: z.string(),
-})
-
 /** The outcome of one assumption. */
-export type Result = z.infer<typeof result>
+export interface Result {
+  readonly id: string
+  readonly verdict: (typeof verdicts)[number]
+  /** The gateway's own description of the reply, if it adds detail: statuses, types and forms, never a value of the service. */
+  readonly seen: string
+}
 
 /** After this many checks in a row without a reply, the service counts as unreachable. */
 const MOST_WITHOUT_REPLY = 5

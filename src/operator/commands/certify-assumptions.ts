@@ -1,12 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { z } from 'zod'
 import {
   type Allowed,
   type Assumption,
   assumptions,
   forbidden,
   type Result,
-  result,
   tryAll,
   verdicts,
 } from '../../labs/certify/assumptions.ts'
@@ -16,14 +13,13 @@ import { readConfig } from '../../language/config/config.ts'
 import { serviceAddress } from '../../language/config/values.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { openUpstream } from '../../outside/service/upstream.ts'
-import { isoTime, plural } from '../words.ts'
+import { plural } from '../words.ts'
 import { chosenAccount } from './accounts.ts'
-import { CommandFailed, EXIT_CHANGED, EXIT_CONTRADICTED, EXIT_FAILED, UsageError } from './failures.ts'
-import { refuseStore } from './open-store.ts'
+import { CommandFailed, EXIT_CONTRADICTED, EXIT_FAILED, UsageError } from './failures.ts'
 import { type Options, print, printError } from './output.ts'
 import { watchSignals } from './process.ts'
 
-type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'tenant' | 'only' | 'save' | 'compare'> & {
+type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'tenant' | 'only'> & {
   readonly journal: string
 }
 
@@ -31,8 +27,6 @@ type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'te
 export async function certifyAssumptions(asked: AssumptionsOptions): Promise<number> {
   const config = readConfig()
   const only = onlyOf(asked.only)
-  if (asked.save !== undefined) refuseStore(asked.save)
-  const before = asked.compare === undefined ? undefined : earlier(asked.compare)
   const own = await chosenAccount(config, asked.tenant)
   const { address } = own
   const service = address.origin + address.prefix
@@ -66,17 +60,12 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
     const trial = trialUntil(stop.signal)
     const { results, failure } = await tried(wanted, trial, allowed, stop.signal)
     const cleanedUp = await cleanUp(cleaning, journal)
-    const changes = before && changesSince(before, results)
-    const run = { service, at: isoTime(Date.now()), results }
-    if (asked.save !== undefined) writeFileSync(asked.save, `${JSON.stringify(run, null, 2)}\n`)
     const counts = verdicts.map((verdict) => `${results.filter((one) => one.verdict === verdict).length} ${verdict}`)
     print('', `${plural(results.length, 'assumption')}: ${counts.join(', ')}.`, ...cleanedUpLines(cleanedUp))
-    if (before && changes) print('', ...changeLines(before, changes))
     const stopped = signals.exitCode()
     if (stopped !== undefined) return stopped
     if (failure !== undefined) throw failure
     if (cleanedUp.left.length > 0) return EXIT_FAILED
-    if (changes) return changes.length > 0 ? EXIT_CHANGED : 0
     return results.some(({ verdict }) => verdict === 'contradicted') ? EXIT_CONTRADICTED : 0
   } finally {
     signals.forget()
@@ -110,33 +99,6 @@ function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
   const unknown = wanted.find((id) => !known.includes(id))
   if (unknown !== undefined) throw new UsageError(`unknown assumption ${unknown}${suggestion(unknown, known)}`)
   return new Set(wanted)
-}
-
-/** The results of a run, as --save writes them. */
-const saved = z.object({ service: z.string(), at: z.string(), results: z.array(result) })
-type Results = z.infer<typeof saved>
-
-function earlier(path: string): Results {
-  let value: unknown
-  try {
-    value = JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    if (error instanceof SyntaxError) throw new CommandFailed(`cannot read ${path}: it is not JSON`)
-    throw error
-  }
-  const { data } = saved.safeParse(value)
-  if (data) return data
-  throw new CommandFailed(`cannot read ${path}: it has no results of "transload certify assumptions --save"`)
-}
-
-/** Returns what differs from an earlier run. An assumption that either of them did not try has not changed. */
-function changesSince({ results }: Results, now: readonly Result[]) {
-  return now.flatMap((result) => {
-    const before = results.find(({ id }) => id === result.id)
-    if (result.verdict === 'not tried' || before?.verdict === 'not tried') return []
-    const isSame = before?.verdict === result.verdict && before.seen === result.seen
-    return isSame ? [] : [{ before, now: result }]
-  })
 }
 
 /** Returns what the operator allows at an address; throws if the stage that they named is another address. */
@@ -176,20 +138,6 @@ function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
     ...(left.length > 0 ? ['"transload certify assumptions --clean-up" tries again.'] : []),
   ]
 }
-
-/** Lists what differs from an earlier run. */
-function changeLines({ at }: Results, changes: ReturnType<typeof changesSince>): readonly string[] {
-  if (changes.length === 0) return [`Nothing has changed since ${at}.`]
-  return [
-    `Changed since ${at}:`,
-    ...changes.map(({ before, now }) => {
-      const was = before === undefined ? 'not known' : outcomeOf(before)
-      return `  ${now.id.padEnd(ID_CHARACTERS)}  ${was} → ${outcomeOf(now)}`
-    }),
-  ]
-}
-
-const outcomeOf = ({ verdict, seen }: Result) => verdict + (seen && ` (${seen})`)
 
 /** Lists what would be tried. */
 function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {

@@ -20,9 +20,6 @@ const EXIT_CONFIG = 78
 /** A check of the service contradicts an assumption of the gateway. */
 export const EXIT_CONTRADICTED = 2
 
-/** A check of the service found something else than an earlier one. */
-export const EXIT_CHANGED = 3
-
 /** The command line is invalid in a way that its grammar does not tell. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
