@@ -138,8 +138,6 @@ const asks = (change: Readonly<Record<string, string>>, isExpected = isQuote) =>
 
 const KIB = 1024
 const BODY_SIZES_KIB = [1, 16, 64, 255]
-/** The longest value that the gateway accepts from a caller. */
-const VALUE_CHARACTERS = 4096
 const READS_IN_A_ROW = 20
 
 const booksAt = (path: string) =>
@@ -238,18 +236,6 @@ export const assumptions: readonly Assumption[] = [
         return [typeof token === 'string' && /^[\x21-\x7e]+$/.test(token), `access_token: ${typeName(token)}`]
       },
       [TOKEN],
-    ],
-    [
-      'token-accepted',
-      'The service accepts its own tokens.',
-      'Asks for a token, and reads a shipment that does not exist with it.',
-      'Keep V2_TOKEN=basic.',
-      replies(async (trial) => {
-        const token = member((await askToken(trial)).body, 'access_token')
-        if (typeof token !== 'string') throw new CannotTell('no token is given')
-        return readNone(trial, `Bearer ${token}`)
-      }, isLetIn),
-      [TOKEN, READ],
     ],
     [
       'second-token-keeps-first',
@@ -359,16 +345,6 @@ export const assumptions: readonly Assumption[] = [
         return [type === 'a number', type]
       }),
     ],
-    [
-      'quote-repeats',
-      'The same quote can be requested again.',
-      'Asks for the same quote twice.',
-      'Retries of quotes are refused. Tell the service.',
-      async (trial) => {
-        const both = [await trial.askQuote(), await trial.askQuote()]
-        return [both.every(isQuote), both.map(described).join(', then ')]
-      },
-    ],
     takesEach(
       'vehicle-types-known',
       'A quote accepts all seven vehicle types.',
@@ -397,13 +373,6 @@ export const assumptions: readonly Assumption[] = [
       'Callers must omit the extension, or cut it in your own mapping.',
       asks({ delivery: '33166-1234' }),
     ],
-    [
-      'quote-unknown-field',
-      'A quote with an unknown field is accepted.',
-      'Asks for a quote with a further field, `transload_test`.',
-      'Your own mappings must not send unknown fields.',
-      asks({ transload_test: 'x' }),
-    ],
   ),
   ...area(
     'Updates of quotes',
@@ -421,17 +390,6 @@ export const assumptions: readonly Assumption[] = [
       'Updates a quote, and compares the id in the reply, if there is one.',
       'Updates of quotes get 502. Tell the service.',
       quotedAnew(async ({ id, change }) => sameId(textIn(done('an update', await change()), 'shipment_id'), id)),
-    ],
-    [
-      'quote-update-twice',
-      'A quote can be updated more than once.',
-      'Updates a quote twice.',
-      'Second updates are refused. Tell the callers.',
-      quotedAnew(async ({ change }) => {
-        const first = done('an update', await change())
-        const second = await change()
-        return [isDone(second), `${described(first)}, then ${described(second)}`]
-      }),
     ],
   ),
   ...area(
@@ -457,18 +415,6 @@ export const assumptions: readonly Assumption[] = [
       },
       ['POST /v2/quote'],
       true,
-    ],
-    [
-      'value-4-kib',
-      'A booking accepts a text of 4,096 characters.',
-      'Books with `instructions` of 4,096 characters, and reads the shipment.',
-      'Long instructions are refused or cut. Limit the field in your own mapping.',
-      async (trial) => {
-        const reply = await trial.book({ instructions: 'x'.repeat(VALUE_CHARACTERS) })
-        if (!isDone(reply)) return reply
-        const shown = textIn(reply, 'instructions').length
-        return [shown === VALUE_CHARACTERS, `${shown} characters come back`]
-      },
     ],
     [
       'reads-in-a-row',
@@ -526,13 +472,6 @@ export const assumptions: readonly Assumption[] = [
         vehicles: [{ vin: VIN }],
         instructions: undefined,
       }),
-    ],
-    [
-      'booking-unknown-field',
-      'A booking with an unknown field is accepted.',
-      'Books with a further field, `transload_test`.',
-      'Your own mappings must not send unknown fields.',
-      books({ transload_test: 'x' }),
     ],
     [
       'external-id-twice',
@@ -639,13 +578,6 @@ export const assumptions: readonly Assumption[] = [
       "An update moves the shipment's dates. Tell the service.",
       '2030-08-10T08:00:00-0500',
       isMoment('2030-08-10T13:00:00Z'),
-    ),
-    datedBack(
-      'date-without-offset-is-utc',
-      'A date-time without an offset is UTC.',
-      'If your own mapping sends dates, include an offset.',
-      '2030-08-10T08:00:00',
-      isMoment('2030-08-10T08:00:00Z'),
     ),
   ),
   ...area(
