@@ -8,11 +8,10 @@ import {
   makeQuote,
 } from '../../src/labs/demo/service.ts'
 import { type DeviationName, deviating, kindOf } from './deviations.ts'
+import { grantToken, type TokenSettings, withoutToken } from './tokens.ts'
 
 /** The traits of possible services that differ from the demo's. */
-export interface Traits {
-  /** The credentials that /v2 accepts; `basic` has no token endpoint. @default 'both' */
-  auth?: 'basic' | 'bearer' | 'both'
+export interface Traits extends TokenSettings {
   /** The spellings of the shipment paths that exist. @default 'both' */
   shipmentPath?: 'plural' | 'singular' | 'both'
   /** The methods for a quote that exist. @default 'both' */
@@ -35,8 +34,11 @@ export function answerAs(service: DemoService, traits: Traits, call: DemoRequest
   return traits.deviations?.length ? deviating(traits.deviations, service, call, plain) : plain(call)
 }
 
-function answerWith(service: DemoService, traits: Traits, call: DemoRequest): DemoReply {
-  const { kind, id } = kindOf(call)
+function answerWith(service: DemoService, traits: Traits, given: DemoRequest): DemoReply {
+  const { kind, id } = kindOf(given)
+  if (kind === 'token' && traits.auth !== 'basic') return grantToken(service, traits, given)
+  const call = withoutToken(service, traits, given)
+  if ('status' in call) return call
   if (kind === 'version 1' || (kind === 'quote' && call.body.includes('TempShip') && traits.quoteMethod !== 'GET'))
     return answerNatively(service, traits, call)
   const { etag, repeatedCancel = 409 } = traits
@@ -58,25 +60,19 @@ function answerWith(service: DemoService, traits: Traits, call: DemoRequest): De
 
 /** Returns the request with which the demo's service does what a service with these traits does for the given one. */
 function asUnderstood(service: DemoService, traits: Traits, call: DemoRequest): DemoRequest {
-  const { auth = 'both', shipmentPath = 'both', quoteMethod = 'both', findsByReference } = traits
+  const { shipmentPath = 'both', quoteMethod = 'both', findsByReference } = traits
   const { kind, id } = kindOf(call)
-  const { authorization = '' } = call.headers
-  const isBearer = /^bearer /i.test(authorization)
-  const as = (credential: string): DemoRequest => ({ ...call, headers: { ...call.headers, authorization: credential } })
-  if (kind === 'token') return auth === 'basic' ? { ...call, target: '/none' } : call
-  if (auth === 'basic' && isBearer) return as('')
-  if (auth === 'bearer' && !isBearer) return as('Bearer none')
   if (kind === 'quote' && quoteMethod !== 'both' && call.method !== quoteMethod) return { ...call, method: 'PATCH' }
   const isPlural = call.target.startsWith('/v2/shipments')
   if (kind === 'read' || kind === 'booking' || kind === 'update' || kind === 'cancellation') {
     if (shipmentPath === (isPlural ? 'singular' : 'plural')) return { ...call, target: '/v2/none' }
   }
-  const found = kind === 'read' && findsByReference ? idOfReference(service, authorization, id) : undefined
+  const found = kind === 'read' && findsByReference ? idOfReference(service, call.headers.authorization, id) : undefined
   return found === undefined ? call : { ...call, target: `/v2/shipments/${found}` }
 }
 
 /** Returns the id of the client's newest shipment with a reference. */
-function idOfReference(service: DemoService, authorization: string, reference: string): string | undefined {
+function idOfReference(service: DemoService, authorization: string | undefined, reference: string): string | undefined {
   try {
     const client = authenticate(service, authorization)
     const isFound = ({ id, external_id }: DemoShipment) =>

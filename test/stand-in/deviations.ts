@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DemoReply, DemoRequest, DemoService } from '../../src/labs/demo/service.ts'
+import { tokensOf } from './tokens.ts'
 
 /** The kind of a request. */
 type Kind =
@@ -117,7 +118,7 @@ const DEVIATIONS = {
   'wrong-secret-before-404': { on: ['read'], after: instead(401, 404) },
   challenge: { after: (reply) => (reply.status === 401 ? { ...reply, headers: {} } : reply) },
   'token-given': telling(['token'], ({ access_token: token, ...rest }) => ({ ...rest, token })),
-  'second-token-keeps-first': { on: ['token'], before: ({ service }) => void service.tokens.clear() },
+  'second-token-keeps-first': { on: ['token'], before: ({ service }) => void tokensOf(service).clear() },
   'token-wrong-secret': { on: ['token'], after: instead(401, 500) },
 
   'unknown-number-404': {

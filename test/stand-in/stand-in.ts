@@ -6,7 +6,9 @@ import { serviceDate } from '../../src/labs/demo/bodies.ts'
 import { type DemoEvent, type EventRetry, sendEvent } from '../../src/labs/demo/events.ts'
 import { type DemoService, openService, type ServiceSettings } from '../../src/labs/demo/service.ts'
 import { answerAs, type Traits } from './answer.ts'
+import { changes } from './changes.ts'
 import { type Fault, faultQueue, send, sendFaulty } from './faults.ts'
+import { tokensOf } from './tokens.ts'
 
 export type { DemoShipment, DemoVehicle } from '../../src/labs/demo/bodies.ts'
 export type { DemoEvent } from '../../src/labs/demo/events.ts'
@@ -68,9 +70,11 @@ export async function startSandbox(given: SandboxOptions = {}) {
   const requests = recordRequests()
   const deliveries: WebhookDelivery[] = []
   const underWay = counter()
-  const service = openService(settings, (event, shipment_id, data) => {
+  const service = openService(settings, (event, shipment_id, before) => {
     const { webhookUrl: url, clock, webhookRetry } = settings
     if (url === undefined) return
+    const now = service.shipments.get(shipment_id)
+    const data = before && now && changes(before, now)
     const payload = { shipment_id, event, event_date: serviceDate(clock()), ...(data && { data }) }
     const attempted = (status = 0) => void deliveries.push({ event: payload, delivered: status >= 200 && status < 300 })
     void sendEvent(url, payload, webhookRetry, closing.signal, attempted).finally(underWay.begin())
@@ -129,14 +133,14 @@ export async function startSandbox(given: SandboxOptions = {}) {
     /** A carrier is assigned to a shipment, which is announced. */
     advance: (id: string, status: 'assigned') => advance(service, id, status),
     /** Revokes every access token. */
-    revokeTokens: () => service.tokens.clear(),
+    revokeTokens: () => tokensOf(service).clear(),
     /** Resolves at the next request that matches, after it has been carried out, if that happens. */
     next: requests.next,
     /** Resolves when no answer and no webhook is in progress; requests that are never answered do not count. */
     idle: underWay.idle,
     /** Deletes all data, requests, deliveries and faults; the settings stay. */
     clear() {
-      for (const map of [service.shipments, service.owners, service.quotes, service.tokens]) map.clear()
+      for (const map of [service.shipments, service.owners, service.quotes, tokensOf(service)]) map.clear()
       faults.clear()
       requests.all.length = 0
       deliveries.length = 0

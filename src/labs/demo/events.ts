@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
+import type { DemoShipment } from './bodies.ts'
 
 /** The nine kinds of webhook. */
 type EventName =
@@ -13,23 +14,16 @@ type EventName =
   | 'shipment.rate_approved'
   | 'shipment.bol_available'
 
-/** The change of one field. */
-export interface FieldChange {
-  old_value: unknown
-  new_value: unknown
-  difference?: number
-}
-
 /** The payload of a webhook. */
 export interface DemoEvent {
   shipment_id: string
   event: EventName
   event_date: string
-  data?: Record<string, FieldChange>
+  data?: object
 }
 
-/** Sends an event about a shipment. */
-export type Announce = (event: EventName, shipmentId: string, data?: Record<string, FieldChange>) => void
+/** Sends an event about a shipment; `before` is what a change has replaced. */
+export type Announce = (event: EventName, shipmentId: string, before?: DemoShipment) => void
 
 /** The attempts for each event, the delay between them, and the time-out of each. */
 export interface EventRetry {

@@ -26,9 +26,8 @@ export async function startSandbox(
   if (process.env['NODE_ENV'] === 'production') throw new Error('The sandbox does not run in production')
   const requests: { method: string; path: string; headers: IncomingHttpHeaders; body: string }[] = []
   const closing = new AbortController()
-  const settings = { credentials, tokenExpiresIn: 3600, approvalBooks: true, clock: () => new Date() }
-  const service = openService(settings, (event, shipment_id, data) => {
-    const payload = { shipment_id, event, event_date: serviceDate(new Date()), ...(data && { data }) }
+  const service = openService({ credentials, approvalBooks: true }, (event, shipment_id) => {
+    const payload = { shipment_id, event, event_date: serviceDate(new Date()) }
     const { webhookUrl } = sandbox
     if (webhookUrl !== undefined) void sendEvent(webhookUrl, payload, EVENT_RETRY, closing.signal)
   })

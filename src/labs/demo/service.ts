@@ -1,9 +1,9 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 import type * as z from 'zod'
 import { change, check, creation, DemoRefusal, type DemoShipment, type DemoVehicle, parseBody, trip } from './bodies.ts'
-import type { Announce, FieldChange } from './events.ts'
+import type { Announce } from './events.ts'
 
 /** A whole request. */
 export interface DemoRequest {
@@ -33,11 +33,8 @@ export interface DemoQuote extends z.infer<typeof trip> {
 export interface ServiceSettings {
   /** Secrets by client id, or `any` for every id with every secret. */
   credentials: Readonly<Record<string, string>> | 'any'
-  /** Seconds in `expires_in`; null leaves it out, and tokens do not expire. */
-  tokenExpiresIn: number | null
   /** If true, an approval turns the quote into a shipment with the same id; otherwise it approves the quote but books nothing. */
   approvalBooks: boolean
-  clock: () => Date
 }
 
 /** The data of the service. */
@@ -53,8 +50,6 @@ export const openService = (settings: ServiceSettings, announce: Announce) => ({
   owners: new Map<string, string>(),
   /** By id. */
   quotes: new Map<string, DemoQuote>(),
-  /** Valid access tokens, each with its client and expiration in milliseconds. */
-  tokens: new Map<string, { client: string; until: number }>(),
 })
 
 /** Answers a request as the service does. */
@@ -83,10 +78,6 @@ const WITHOUT_BODY: ReadonlySet<Handle> = new Set([approveQuote, cancelShipment]
 
 function route(service: DemoService, { method, target, headers, body }: DemoRequest): DemoReply {
   const [path = '', query = ''] = target.split('?', 2)
-  if (path === '/oauth2/token') {
-    if (method !== 'POST') throw notAllowed('POST')
-    return grantToken(service, headers.authorization, new URLSearchParams(body))
-  }
   const [, version, kind = '', name, ...verbs] = path.split('/')
   if (version !== 'v2') throw noSuchPath(path)
   const client = authenticate(service, headers.authorization)
@@ -94,14 +85,16 @@ function route(service: DemoService, { method, target, headers, body }: DemoRequ
   const methods = Object.hasOwn(routes, place) ? routes[place] : undefined
   if (!methods) throw noSuchPath(path)
   const handle = methods[method]
-  if (!handle) throw notAllowed(Object.keys(methods).join(', '))
+  if (!handle) {
+    const allow = Object.keys(methods).join(', ')
+    throw new DemoRefusal('method_not_allowed', `Use ${allow}`, { allow })
+  }
   const isQuery = method === 'GET' || WITHOUT_BODY.has(handle)
   const sent = isQuery ? Object.fromEntries(new URLSearchParams(query)) : parseBody(body)
   return { status: handle === book ? 201 : 200, body: handle(service, client, sent, decode(name ?? '')) }
 }
 
 const noSuchPath = (path: string) => new DemoRefusal('not_found', `There is no ${path}`)
-const notAllowed = (allow: string) => new DemoRefusal('method_not_allowed', `Use ${allow}`, { allow })
 
 function decode(part: string): string {
   try {
@@ -111,48 +104,19 @@ function decode(part: string): string {
   }
 }
 
-const REALM = 'realm="sandbox"'
-const unauthorized = (message: string, challenge: string) =>
-  new DemoRefusal('unauthorized', message, { 'www-authenticate': challenge })
-
 /** Returns the client of a request. */
-export function authenticate(service: DemoService, authorization = ''): string {
-  const token = /^bearer (.*)/i.exec(authorization)?.[1]
-  if (token === undefined) return clientOfBasic(service, authorization)
-  const known = service.tokens.get(token)
-  if (known && known.until > service.settings.clock().getTime()) return known.client
-  throw unauthorized('The token is not valid', `Bearer ${REALM}, error="invalid_token"`)
-}
-
-function clientOfBasic({ settings: { credentials } }: DemoService, authorization: string): string {
+export function authenticate({ settings: { credentials } }: DemoService, authorization = ''): string {
   const encoded = /^basic +(\S+)$/i.exec(authorization)?.[1]
-  if (!encoded) throw unauthorized('Credentials are required', `Basic ${REALM}`)
+  if (!encoded) throw unauthorized('Credentials are required')
   const [, id, secret] = /^([^:]+):(.*)$/s.exec(Buffer.from(encoded, 'base64').toString()) ?? []
   const isKnown =
     id !== undefined && (credentials === 'any' || (Object.hasOwn(credentials, id) && credentials[id] === secret))
   if (isKnown) return id
-  throw unauthorized('The credentials are unknown', `Basic ${REALM}`)
+  throw unauthorized('The credentials are unknown')
 }
 
-/** Answers the token endpoint of RFC 6749, section 4.4; errors have the shape of section 5.2. */
-function grantToken(service: DemoService, authorization: string | undefined, form: URLSearchParams): DemoReply {
-  const grant = form.get('grant_type')
-  if (grant === null) return { status: 400, body: { error: 'invalid_request' } }
-  if (grant !== 'client_credentials') return { status: 400, body: { error: 'unsupported_grant_type' } }
-  let client: string
-  try {
-    client = clientOfBasic(service, authorization ?? '')
-  } catch (error) {
-    if (!(error instanceof DemoRefusal)) throw error
-    return { status: 401, headers: error.headers, body: { error: 'invalid_client' } }
-  }
-  const access_token = randomBytes(24).toString('base64url')
-  const { tokenExpiresIn: expires_in, clock } = service.settings
-  const until = expires_in === null ? Number.POSITIVE_INFINITY : clock().getTime() + expires_in * 1000
-  service.tokens.set(access_token, { client, until })
-  const body = { access_token, token_type: 'Bearer', ...(expires_in !== null && { expires_in }) }
-  return { status: 200, headers: { 'cache-control': 'no-store' }, body }
-}
+const unauthorized = (message: string) =>
+  new DemoRefusal('unauthorized', message, { 'www-authenticate': 'Basic realm="sandbox"' })
 
 export function makeQuote(service: DemoService, client: string, body: object) {
   const asked = check(trip, body)
@@ -175,8 +139,7 @@ function approveQuote(service: DemoService, client: string, _sent: object, id: s
   let shipment = service.shipments.get(id)
   if (!shipment && !service.settings.approvalBooks) return { quote_id: id, price, status: 'approved' }
   shipment ??= enter(service, client, tripOf(quote), { id, price })
-  if (isNew)
-    service.announce('shipment.rate_approved', id, { price: { old_value: null, new_value: price, difference: price } })
+  if (isNew) service.announce('shipment.rate_approved', id)
   return { shipment_id: id, price, number: shipment.number, status: shipment.status }
 }
 
@@ -267,8 +230,7 @@ function updateShipment(service: DemoService, client: string, body: object, id: 
   // A price from a quote is valid until the trip changes.
   if (estimated.price !== estimateOf(old).price) Object.assign(next, estimated)
   service.shipments.set(id, next)
-  const data = changes(old, next)
-  if (Object.keys(data).length > 0) service.announce('shipment.modified', id, data)
+  if (!isDeepStrictEqual(old, next)) service.announce('shipment.modified', id, old)
   return next
 }
 
@@ -333,22 +295,4 @@ function milesBetween(from?: number, to?: number): number {
   return Math.round(Math.max(Math.abs(from - to) / CODES_PER_MILE, SHORTEST_MILES) * 10) / 10
 }
 
-type Members = Readonly<Record<string, unknown>>
-
-/** Returns the fields that differ between two versions, by dotted path; a list counts as one field. */
-function changes(old: Members, next: Members, path = ''): Record<string, FieldChange> {
-  const data: Record<string, FieldChange> = {}
-  for (const name of Object.keys({ ...old, ...next })) {
-    const [old_value = null, new_value = null] = [old[name], next[name]]
-    if (isDeepStrictEqual(old_value, new_value)) continue
-    const difference = name === 'price' ? cents(Number(new_value) - Number(old_value)) : undefined
-    if (isRecord(old_value) && isRecord(new_value))
-      Object.assign(data, changes(old_value, new_value, `${path}${name}.`))
-    else data[path + name] = { old_value, new_value, ...(difference !== undefined && { difference }) }
-  }
-  return data
-}
-
-const isRecord = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const cents = (dollars: number) => Math.round(dollars * 100) / 100
