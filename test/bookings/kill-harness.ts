@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { book, countUp, duplicates, end } from '../../src/operator/commands/harness.ts'
+import { book, duplicates, end } from '../../src/operator/commands/harness.ts'
 import { startCallers } from './callers.ts'
+import { countUp } from './count-up.ts'
 import { openSandbox, testFolder } from './desk.ts'
 import { type GatewayProcessOptions, launchGateway } from './gateway-process.ts'
 

@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createServer as createTlsServer } from 'node:tls'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { countUp, duplicates, book as tryToBook } from '../../src/operator/commands/harness.ts'
+import { duplicates, book as tryToBook } from '../../src/operator/commands/harness.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { OWN, startGateway } from '../gateway.ts'
 import { size, WHOLE } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { startCallers } from './callers.ts'
+import { countUp } from './count-up.ts'
 import {
   book,
   claimOf,

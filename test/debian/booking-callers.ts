@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
-import { book, countUp, end } from '../../src/operator/commands/harness.ts'
+import { book, end } from '../../src/operator/commands/harness.ts'
 import { startCallers as startBooking } from '../bookings/callers.ts'
+import { countUp } from '../bookings/count-up.ts'
 import { openSandbox, testFolder } from '../bookings/desk.ts'
 import { startGatewayProcess } from '../bookings/gateway-process.ts'
 

@@ -4,11 +4,9 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { request } from 'undici'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
-import { openStore } from '../../outside/store/open.ts'
-import type { ClaimState } from '../../outside/store/store.ts'
 
 /*
- * Processes that are killed, bookings, and the accounts at the end: for the demo that breaks things, and for the tests that do.
+ * Processes that are killed, and bookings: for the demo that breaks things, and for the tests that do.
  */
 
 /** The credential of the callers at the service. */
@@ -65,43 +63,11 @@ export async function book(url: string | Promise<string>, reference: string, pat
 }
 
 /** The shipments of the service, by id. */
-interface ServiceShipments {
+export interface ServiceShipments {
   readonly shipments: ReadonlyMap<string, { readonly external_id?: string | undefined }>
 }
 
 /** Shipments beyond the first of their reference. */
 export function duplicates({ shipments }: ServiceShipments): number {
   return shipments.size - new Set([...shipments.values()].map(({ external_id: reference }) => reference)).size
-}
-
-/** Compares the answers to callers, by reference, with the service and the store; acknowledged ones have the id of the shipment. */
-export async function countUp(
-  service: ServiceShipments,
-  storeUrl: string,
-  {
-    acknowledged,
-    unknown,
-  }: { readonly acknowledged: ReadonlyMap<string, string>; readonly unknown: ReadonlySet<string> },
-) {
-  const store = await openStore(storeUrl)
-  const claims = await store.listClaims({ limit: Number.MAX_SAFE_INTEGER })
-  const claimed = new Map(claims.map((claim) => [claim.reference, claim]))
-  /** Acknowledged bookings that the service, the store or the record of names does not have. */
-  let lost = 0
-  for (const [reference, id] of acknowledged) {
-    const isNamed = (await store.named(ID, reference)).some((name) => name.id === id)
-    const claim = claimed.get(reference)
-    if (!service.shipments.has(id) || !isNamed || claim?.state !== 'booked' || claim.shipment !== id) lost += 1
-  }
-  await store.close()
-  const states: Partial<Record<ClaimState, number>> = {}
-  for (const { state } of claims) states[state] = (states[state] ?? 0) + 1
-  return {
-    acknowledged: acknowledged.size,
-    unknown: unknown.size,
-    shipments: service.shipments.size,
-    duplicates: duplicates(service),
-    lost,
-    states,
-  }
 }
