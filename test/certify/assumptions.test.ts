@@ -16,7 +16,7 @@ describe('every assumption', () => {
   /** The deviations of a service that keep a booking from being canceled. */
   const UNCANCELABLE = new Set(['delete-cancels', 'booking-returns-id', 'refused-makes-nothing', 'cancel-again'])
 
-  test('is confirmed or contradicted by requests in its plan, and everything that was created is canceled', {
+  test('is confirmed or contradicted, and everything that was created is canceled', {
     timeout: LONG_MS,
   }, async () => {
     for (const assumption of assumptions) {
@@ -24,7 +24,6 @@ describe('every assumption', () => {
       const kept = await tried(id, CONFIRMING[id] ?? {})
       const broken = await tried(id, contradicting(assumption))
       expect.soft([id, kept.result?.verdict, broken.result?.verdict]).toEqual([id, 'confirmed', 'contradicted'])
-      expect.soft(assumption.requests, id).toEqual(expect.arrayContaining(kept.requests))
       for (const { clean, sandbox, file } of UNCANCELABLE.has(id) ? [kept] : [kept, broken]) {
         expect.soft([id, (await clean()).left, live(sandbox)]).toEqual([id, [], []])
         expect.soft(existsSync(file), id).toBe(false)
@@ -38,7 +37,10 @@ describe('every assumption', () => {
       const needsMore = effect === 'bookings' || stageOnly
       expect.soft([id, result?.verdict === 'not tried', requests.length === 0]).toEqual([id, needsMore, needsMore])
       // Reads, quotes and tokens change nothing important.
-      const harmless = /^(GET |(POST|PUT) \/v2\/quote(\/[^/]+)?$|POST \/oauth2\/token$)/
+      const harmless =
+        effect === 'reads'
+          ? /^(GET (?!\/v2\/quote)|POST \/oauth2\/token$)/
+          : /^(GET |(POST|PUT) \/v2\/quote(\/[^/]+)?$|POST \/oauth2\/token$)/
       expect.soft([id, requests.filter((request) => !harmless.test(request))]).toEqual([id, []])
       expect.soft([id, sandbox.shipments.size]).toEqual([id, 0])
     }

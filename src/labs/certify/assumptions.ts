@@ -37,6 +37,9 @@ export type Assumption = ReturnType<typeof area>[number]
 type Finding = boolean | ParsedReply | readonly [isKept: boolean, seen: ParsedReply | string, otherwise?: string]
 type Check = (trial: Trial) => Promise<Finding>
 
+/** The most that a check does at the service. A quote is not binding; a booking is canceled afterwards. */
+type Effect = 'reads' | 'quotes' | 'bookings'
+
 type Row = readonly [
   id: string,
   sentence: string,
@@ -45,33 +48,17 @@ type Row = readonly [
   /** The operator's remedy if the service contradicts it: a setting, a mapping, or nothing. */
   otherwise: string,
   check: Check,
-  /** Every request that the check may send. @default those of its area */
-  requests?: readonly string[],
+  /** @default that of its area */
+  effect?: Effect,
   /** True if the check is a burden or a risk that is acceptable only at the stage address. */
   stageOnly?: boolean,
 ]
 
 /** Makes the assumptions about a part of the service. */
-const area = (title: string, shared: readonly string[], ...rows: readonly Row[]) =>
-  rows.map(([id, sentence, how, otherwise, check, requests = shared, stageOnly = false]) => {
-    const all = requests.join()
-    /** The most that the check does at the service. A quote is not binding; a booking is canceled afterwards. */
-    const effect: 'reads' | 'quotes' | 'bookings' = /(POST|PUT|DELETE) \/v2\/shipment|approve/.test(all)
-      ? 'bookings'
-      : /quote/.test(all)
-        ? 'quotes'
-        : 'reads'
-    return { area: title, id, sentence, how, otherwise, stageOnly, check, requests, effect }
+const area = (title: string, shared: Effect, ...rows: readonly Row[]) =>
+  rows.map(([id, sentence, how, otherwise, check, effect = shared, stageOnly = false]) => {
+    return { area: title, id, sentence, how, otherwise, stageOnly, check, effect }
   })
-
-const TOKEN = 'POST /oauth2/token'
-const ASK = ['POST /v2/quote', 'GET /v2/quote']
-const CHANGE = 'PUT /v2/quote/{quote_id}'
-const APPROVE = 'POST /v2/quote/{quote_id}/approve'
-const BOOK = 'POST /v2/shipments'
-const READ = 'GET /v2/shipments/{shipment_id}'
-const UPDATE = 'PUT /v2/shipments/{shipment_id}'
-const CANCEL = 'DELETE /v2/shipments/{shipment_id}'
 
 /** Creates something at the service for a check. */
 const given =
@@ -194,7 +181,7 @@ const CHANGED = { instructions: 'Transload test: changed' }
 export const assumptions: readonly Assumption[] = [
   ...area(
     'Credentials',
-    [READ],
+    'reads',
     [
       'basic-accepted',
       'The service accepts Basic authentication.',
@@ -235,7 +222,6 @@ export const assumptions: readonly Assumption[] = [
         const token = member((await askToken(trial)).body, 'access_token')
         return [typeof token === 'string' && /^[\x21-\x7e]+$/.test(token), `access_token: ${typeName(token)}`]
       },
-      [TOKEN],
     ],
     [
       'second-token-keeps-first',
@@ -247,7 +233,6 @@ export const assumptions: readonly Assumption[] = [
         if (typeof first !== 'string') throw new CannotTell('no token is given')
         return readNone(trial, `Bearer ${first}`)
       }, isLetIn),
-      [TOKEN, READ],
     ],
     [
       'token-wrong-secret',
@@ -255,12 +240,11 @@ export const assumptions: readonly Assumption[] = [
       'Asks for a token with a wrong secret.',
       'A wrong secret looks like a failure of the service. Keep V2_TOKEN=basic, or set TENANTS_FILE.',
       replies((trial) => askToken(trial, trial.wrongCredential), is(400, 401, 403)),
-      [TOKEN],
     ],
   ),
   ...area(
     'Errors',
-    [READ],
+    'reads',
     [
       'unknown-shipment-404',
       'A read of an unknown id gets 404 or 410.',
@@ -281,7 +265,6 @@ export const assumptions: readonly Assumption[] = [
       'Reads /v2/transload-no-such-path.',
       'Set V2_QUOTE_METHOD and V2_SHIPMENT_PATH.',
       replies((trial) => trial.ask('GET', '/v2/transload-no-such-path'), is(404, 405)),
-      ['GET /v2/transload-no-such-path'],
     ],
     [
       'invalid-quote-4xx',
@@ -289,19 +272,18 @@ export const assumptions: readonly Assumption[] = [
       'Asks for a quote with an empty `pickup`.',
       'Callers get a price for a different trip, or 502. Tell the service.',
       asks({ pickup: '' }, isRefused),
-      ASK,
+      'quotes',
     ],
   ),
   ...area(
     'Quotes',
-    ASK,
+    'quotes',
     [
       'quote-by-post',
       'POST /v2/quote with a JSON body returns a quote.',
       'Asks for a quote by POST.',
       'Set V2_QUOTE_METHOD=GET, or auto.',
       replies((trial) => trial.ask('POST', '/v2/quote', { body: TRIP }), isQuote),
-      ['POST /v2/quote'],
     ],
     [
       'quote-by-get',
@@ -309,7 +291,6 @@ export const assumptions: readonly Assumption[] = [
       'Asks for a quote by GET.',
       'Set V2_QUOTE_METHOD=POST, or auto.',
       replies((trial) => trial.ask('GET', `/v2/quote?${new URLSearchParams(TRIP)}`), isQuote),
-      ['GET /v2/quote'],
     ],
     [
       'quote-is-object',
@@ -376,7 +357,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Updates of quotes',
-    [...ASK, CHANGE],
+    'quotes',
     [
       'quote-id-updates',
       'An update accepts the id that the quote returned.',
@@ -394,7 +375,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Limits',
-    [BOOK, READ],
+    'reads',
     [
       'body-256-kib',
       'A body of nearly 256 KiB is accepted.',
@@ -413,7 +394,7 @@ export const assumptions: readonly Assumption[] = [
         }
         return [true, `${largest} KiB are taken`]
       },
-      ['POST /v2/quote'],
+      'quotes',
       true,
     ],
     [
@@ -427,13 +408,13 @@ export const assumptions: readonly Assumption[] = [
         }
         return [true, 'none is limited']
       },
-      [READ],
+      'reads',
       true,
     ],
   ),
   ...area(
     'Bookings',
-    [BOOK],
+    'bookings',
     [
       'shipments-plural',
       'POST /v2/shipments makes a shipment.',
@@ -447,7 +428,6 @@ export const assumptions: readonly Assumption[] = [
       'Books with the path /v2/shipment.',
       'Set V2_SHIPMENT_PATH=/v2/shipments, or auto.',
       booksAt('/v2/shipment'),
-      ['POST /v2/shipment'],
     ],
     [
       'booking-returns-id',
@@ -483,7 +463,6 @@ export const assumptions: readonly Assumption[] = [
         if (!isDone(second)) return [false, `the second one is answered ${described(second)}`]
         return textIn(second, 'id') !== id
       }),
-      [BOOK, READ],
     ],
     [
       'refused-makes-nothing',
@@ -497,7 +476,6 @@ export const assumptions: readonly Assumption[] = [
         const found = await trial.readShipment(refused.reference)
         return [isUnknown(found), `${refused.status}, and then ${described(found)}`]
       }),
-      [BOOK, READ],
     ],
     [
       'external-id-kept',
@@ -505,12 +483,11 @@ export const assumptions: readonly Assumption[] = [
       'Books, reads the shipment, and compares `external_id`.',
       'Events cannot settle unknown bookings. Use bookings settle.',
       booked(({ read, reference }) => textIn(read, 'external_id') === reference),
-      [BOOK, READ],
     ],
   ),
   ...area(
     'Values that come back',
-    [BOOK, READ],
+    'bookings',
     comesBack(
       'zip-is-integer',
       'A ZIP code comes back as the integer that was sent.',
@@ -564,7 +541,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Dates',
-    [BOOK, READ],
+    'bookings',
     datedBack(
       'date-form',
       'A date-time comes back as `2024-08-10T08:00:00+0000`, with or without milliseconds.',
@@ -582,7 +559,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Reads of shipments',
-    [BOOK, READ],
+    'bookings',
     [
       'read-is-shipment',
       'A read returns the shipment, with the requested `id`.',
@@ -639,7 +616,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Updates of shipments',
-    [BOOK, READ, UPDATE],
+    'bookings',
     [
       'update-takes-whole',
       'An update accepts a shipment as read, without fields that only the service sets.',
@@ -685,7 +662,7 @@ export const assumptions: readonly Assumption[] = [
   ),
   ...area(
     'Approvals',
-    [...ASK, APPROVE],
+    'bookings',
     [
       'approve-takes-empty-object',
       'An approval accepts an empty object as its body.',
@@ -699,7 +676,6 @@ export const assumptions: readonly Assumption[] = [
       'Approves a quote, and reads a shipment with the id of the quote.',
       'If an approval makes no shipment, set APPROVAL_BOOKS=no. If the id differs, bookings can double: tell the service.',
       approved(({ id }, trial) => trial.readShipment(id)),
-      [...ASK, APPROVE, READ],
     ],
     [
       'approve-names-quote',
@@ -733,7 +709,6 @@ export const assumptions: readonly Assumption[] = [
         const body = updated(known, { ...bookingBody(reference), vehicles: [{ vin: OTHER_VIN }] }, 0)
         return trial.ask('PUT', trial.shipmentPath(id), { body, makes: [reference] })
       }),
-      [...ASK, APPROVE, READ, UPDATE],
     ],
     [
       'quote-id-books',
@@ -746,12 +721,11 @@ export const assumptions: readonly Assumption[] = [
         const isSame = textIn(reply, 'price') === textIn(quote, 'price')
         return [isSame, `${described(reply)}, at ${isSame ? 'the price of the quote' : 'another price'}`]
       }),
-      [...ASK, BOOK],
     ],
   ),
   ...area(
     'Cancellations',
-    [BOOK, READ, CANCEL],
+    'bookings',
     [
       'delete-cancels',
       'DELETE of a new shipment succeeds.',
@@ -769,7 +743,6 @@ export const assumptions: readonly Assumption[] = [
         const statuses = replies.map(({ status }) => status)
         return [!statuses.includes(202), statuses.join(', ')]
       }),
-      [BOOK, READ, UPDATE, CANCEL],
     ],
     [
       'canceled-is-shown',

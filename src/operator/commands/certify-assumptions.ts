@@ -148,14 +148,11 @@ function planLines(wanted: readonly Assumption[], allowed: Allowed, service: str
     ...[...Map.groupBy(wanted, ({ area }) => area)].flatMap(([title, own]) => [
       '',
       title,
-      ...own.flatMap((assumption) => {
-        const { id, how, effect, requests } = assumption
+      ...own.map((assumption) => {
+        const { id, how, effect } = assumption
         const reason = forbidden(assumption, allowed)
         const what = reason === undefined ? effect : `not tried: ${reason}`
-        return [
-          `  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`,
-          `  ${' '.repeat(ID_CHARACTERS)}  ${requests.join(', ')}`,
-        ]
+        return `  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`
       }),
     ]),
   ]
