@@ -63,7 +63,8 @@ describe('/openapi.json', () => {
     for (const [name, path, body] of [
       ['DryRun', '/dry-run/createShipment.php', { PickupZip: '02134-1234', Year: '1', Foo: '1' }],
       ['DryRun', '/dry-run/updateShipment.php', { id: 'REF-1', PickupState: 'ZZ' }],
-      ['ReplyDryRun', '/dry-run/reply/quote.get', { price: 'none', more: 1 }],
+      ['DryRun', '/dry-run/reply/quote.get', { price: 'none', more: 1 }],
+      ['DryRun', '/dry-run/webhook/shipment.created', {}],
       ['ProblemDetails', '/dry-run/createShipment.php', '[]'],
       ['QuoteError', '/getShippingQuote.php', { ShipmentNumber: 'WTS-1' }],
       ['ShipmentError', '/createShipment.php', {}],

@@ -114,7 +114,7 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
   const operation = (...manner: readonly string[]) => ({
     operationId: operationId('dry-run', base, endpoint.path, ...manner),
     summary: `Explain without sending: ${summaryOf(endpoint)}`,
-    responses: explanation('DryRun'),
+    responses: EXPLANATION,
   })
   return {
     ...(endpoint.method === 'GET' && { get: { ...operation('by-query'), ...input(endpoint, 'GET') } }),
@@ -123,25 +123,19 @@ function dryRunPath(endpoint: Endpoint, base: string): Schema {
 }
 
 /** Explains something without a path of version 1; a parameter of the path says what it belongs to. */
-const explain = (
-  id: string,
-  summary: string,
-  [name, schema]: readonly [string, Schema],
-  answer: string,
-  requestBody?: Schema,
-) => ({
+const explain = (id: string, summary: string, [name, schema]: readonly [string, Schema], requestBody?: Schema) => ({
   operationId: `dry-run-${id}`,
   summary: `Explain ${summary}.`,
   parameters: [{ name, in: 'path', required: true, schema }],
   requestBody,
-  responses: explanation(answer),
+  responses: EXPLANATION,
 })
 
 function replyPath(actions: readonly CompiledAction[]): Schema {
   const examples = actions.map(({ action }) => [action.name, action.example.reply] as const)
   const action = { type: 'string', enum: examples.map(([name]) => name) }
   const about = 'the version-1 form of a version-2 reply'
-  return { post: explain('reply', about, ['action', action], 'ReplyDryRun', jsonBody({}, examples)) }
+  return { post: explain('reply', about, ['action', action], jsonBody({}, examples)) }
 }
 
 const EVENT_BODY = { type: 'object', properties: { shipment_id: TEXT, event_date: TEXT, data: {} } } as const
@@ -152,14 +146,13 @@ function eventPath(callbacks: readonly CompiledCallback[]): Schema {
     return [name, body] as const
   })
   const about = 'the form in which a caller receives an event'
-  const more = [['event', TEXT], 'EventDryRun'] as const
   return {
-    get: explain('webhook-example', `${about}, by its example`, ...more),
-    post: explain('webhook', about, ...more, jsonBody(EVENT_BODY, examples)),
+    get: explain('webhook-example', `${about}, by its example`, ['event', TEXT]),
+    post: explain('webhook', about, ['event', TEXT], jsonBody(EVENT_BODY, examples)),
   }
 }
 
-const explanation = (name: string): Schema => ({ 200: ref('responses', name), default: ref('responses', 'Problem') })
+const EXPLANATION: Schema = { 200: ref('responses', 'DryRun'), default: ref('responses', 'Problem') }
 
 /** The responses that several paths share. */
 const RESPONSES = {
@@ -168,8 +161,6 @@ const RESPONSES = {
       QuoteError: 'An error; Message says what to do.',
       ShipmentError: 'An error; Message says what to do.',
       DryRun: 'The translation, explained.',
-      EventDryRun: 'The event, explained.',
-      ReplyDryRun: 'The reply, explained.',
     }).map(([name, description]) => [name, response(description, ref('schemas', name))]),
   ),
   Problem: response('The request cannot be read.', ref('schemas', 'ProblemDetails'), 'application/problem+json'),
@@ -228,62 +219,40 @@ function replySchema({ action }: CompiledAction): Schema {
 const text = z.string()
 const texts = z.record(text, text)
 const optional = text.optional()
-const anything = z.unknown()
 
-const cut = { truncated: z.boolean().optional(), more: z.int().optional() }
 const problem = z.object({ field: text, code: text, message: text })
-const rows = z.array(
-  z.object({
-    to: text,
-    from: z.array(text),
-    before: anything.optional(),
-    after: anything,
-    rule: optional,
-    origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
-    loss: optional,
-    assumed: optional,
-    warning: optional,
-  }),
-)
-const dryRun = {
-  action: text,
-  ok: z.boolean(),
-  fields: rows,
-  unused: z.array(z.object({ field: text, why: text })),
-  unknown: z.array(text),
-  problems: z.array(problem),
-  remarks: z.array(text).optional(),
-  ...cut,
-}
 
 /** The schemas that several paths share. */
 const SCHEMAS: Schema = Object.fromEntries(
   Object.entries({
     QuoteError: z.object({ Cost: z.literal(''), ShipmentNumber: text, Message: text }),
     ShipmentError: z.object({ Message: text, TransportationBooked: z.enum(['No', 'Unknown']) }),
-    DryRun: z.object({
-      ...dryRun,
-      request: z.object({
-        method: text,
-        url: text,
-        headers: texts,
-        body: anything.optional(),
-        over: optional,
-        ifSame: texts.optional(),
-      }),
-      didYouMean: texts.optional(),
-      remembered: rows.optional(),
-      reply: z.object({ example: anything, v1: texts, status: z.int(), headers: texts }),
-      curl: optional,
-    }),
-    ReplyDryRun: z.object({ ...dryRun, reply: z.object({ v2: anything, v1: texts, status: z.int() }) }),
-    EventDryRun: z.object({
-      callback: text,
-      event: z.object({ shipment_id: text, event: text, event_date: text, data: anything.optional() }),
-      bodies: z.object({ json: texts, form: text }),
-      fields: rows,
+    /** A request, a reply or an event; each has what it knows. */
+    DryRun: z.looseObject({
+      fields: z.array(
+        z.object({
+          to: text,
+          from: z.array(text),
+          before: z.unknown().optional(),
+          after: z.unknown(),
+          rule: optional,
+          origin: z.enum(['caller', 'quote', 'default', 'fixed', 'service']),
+          loss: optional,
+          assumed: optional,
+          warning: optional,
+        }),
+      ),
       unknown: z.array(text),
-      ...cut,
+      action: optional,
+      ok: z.boolean().optional(),
+      problems: z.array(problem).optional(),
+      unused: z.array(z.object({ field: text, why: text })).optional(),
+      remarks: z.array(text).optional(),
+      request: z.looseObject({ method: text, url: text, headers: texts }).optional(),
+      reply: z.looseObject({ v1: texts }).optional(),
+      curl: optional,
+      truncated: z.boolean().optional(),
+      more: z.int().optional(),
     }),
     ProblemDetails: z.object({
       type: text,
