@@ -264,7 +264,7 @@ async function makeOfApproved(
   for (const [id, quote] of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, approved.quote, claim, sending, rooms)
     // Here, too, with the id that it was found by.
-    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant)
+    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
   }
   return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
 }
@@ -325,12 +325,14 @@ async function mergeIntoApproved(
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
-): Promise<MergedShipment | undefined> {
+): Promise<(MergedShipment & { readonly known: KnownVehicles | undefined }) | undefined> {
   const { names } = rooms
   const { tenant, handle } = claim
   const compiled = rooms.catalog.actions.values().find(({ action }) => action.verb === 'update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(request)
+  /** The vehicles before the change. */
+  let known: KnownVehicles | undefined
   const merging = {
     id,
     sent,
@@ -342,11 +344,12 @@ async function mergeIntoApproved(
       if (isGone(reply, id)) return undefined
       const shipment = shipmentWithId(reply, id)
       const seen = seenShipment(shipment)
-      const known = await names.shipment(tenant, id)
+      const stored = await names.shipment(tenant, id)
+      known = { vehicles: seen.vehicles, formerVins: formerVinsAfter(stored, seen.vehicles) }
       const isNamed = id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id)
       // Another quote of this name made it, or an imported one has nothing of the quote but the name.
-      const of = isNamed ? quote : known?.quote ? { ...quote, id: known.quote } : undefined
-      if (!of && isOtherVehicle(claim, NO_CLAIM, { formerVins: {}, ...known, ...seen })) return undefined
+      const of = isNamed ? quote : stored?.quote ? { ...quote, id: stored.quote } : undefined
+      if (!of && isOtherVehicle(claim, NO_CLAIM, known)) return undefined
       const foreign = of && foreignPart(seen, of, vin)
       if (foreign && quote !== first) return undefined
       if (foreign) throw foreignShipment(foreign)
@@ -354,7 +357,7 @@ async function mergeIntoApproved(
       const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
       if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
       // Before the change, so that a cancellation that comes meanwhile stands.
-      if (known && known.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
+      if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
       return shipment
     },
     choose: async (shipment: Shipment) => {
@@ -372,7 +375,7 @@ async function mergeIntoApproved(
     const merged = await merge(merging, tenant, sending, rooms)
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
-    return merged
+    return merged && { ...merged, known }
   } catch (error) {
     const reason = error instanceof NotBooked ? error.reason : updateError(error)
     // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
@@ -427,7 +430,7 @@ const routeOf = ({ body }: Plan): readonly string[] =>
 const NO_VEHICLE: Vehicle = { vin: '', year: '', make: '', model: '' }
 
 /** Returns a booking that the service made: its answer, and what is recorded with it. */
-function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): MadeBooking {
+function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string, before?: KnownVehicles): MadeBooking {
   const { request, own, subject } = plan
   const id = idAt(shipment, 'id')
   if (id === undefined) throw new Error('A verified reply to a booking has an id.')
@@ -439,7 +442,7 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
       tenant,
       id,
       own: own ?? '',
-      ...vehiclesOfBooking(vehiclesIn(shipment), vehiclesIn(plan.body)),
+      ...vehiclesOfBooking(vehiclesIn(shipment), vehiclesIn(plan.body), before),
       // Without a state: the shipment may have been canceled since, and a new row is live.
       quote: subject.quote?.id ?? '',
     },
@@ -448,17 +451,25 @@ function madeBooking(plan: Plan, shipment: Readonly<Draft>, tenant: string): Mad
 }
 
 /** Returns the vehicles that a reply shows. If there is only one, the booking fills in what the reply leaves out. */
-function vehiclesOfBooking(shown: readonly Vehicle[], booked: readonly Vehicle[]): KnownVehicles {
+function vehiclesOfBooking(
+  shown: readonly Vehicle[],
+  booked: readonly Vehicle[],
+  before: KnownVehicles | undefined,
+): KnownVehicles {
   const [one, ...others] = shown
   const [sent] = booked
-  if (!one || others.length > 0 || !sent) return { vehicles: one ? shown : booked, formerVins: {} }
+  const told = one ? shown : booked
+  if (!one || others.length > 0 || !sent) return { vehicles: told, formerVins: formerVinsAfter(before, told) }
   const vehicle = {
     vin: one.vin || sent.vin,
     year: one.year || sent.year,
     make: one.make || sent.make,
     model: one.model || sent.model,
   }
-  return { vehicles: [vehicle], formerVins: formerVinsAfter({ vehicles: booked, formerVins: {} }, [vehicle]) }
+  return {
+    vehicles: [vehicle],
+    formerVins: formerVinsAfter({ vehicles: booked, formerVins: formerVinsAfter(before, booked) }, [vehicle]),
+  }
 }
 
 /** Foresees a booking with its quote and, for a caller that the gateway verifies, the standing bookings that it meets. */
