@@ -218,20 +218,19 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
   const reply = await sendNew(plan, sending, rooms)
   const { id, body } = await shipmentMade(reply, (name) => rooms.service.send(shipmentRead(name), reading))
   rooms.inspect(plan.request.compiled.action.name, body)
-  const vins = vehiclesIn(body).flatMap(({ vin }) => (vin === '' ? [] : [vin]))
-  const isOther = claim.vin !== '' && vins.length > 0 && !vins.includes(claim.vin)
+  const shown = { vehicles: vehiclesIn(body), formerVins: {} }
   // A service that accepts a reference only once answers with the shipment that it already has. While the store fails, nothing is recorded
   // either.
-  if (isOther && (await isOfAnother(id, vins, claim, rooms).catch(() => false)))
+  if (isOtherVehicle(claim, NO_CLAIM, shown) && (await isOfAnother(id, shown, claim, rooms).catch(() => false)))
     throw doubtful('it shows the shipment of another booking')
   return madeBooking(plan, body, claim.tenant)
 }
 
-/** Reports whether another booking has a shipment with these VINs, or may have it: one under the same reference without an outcome. */
-async function isOfAnother(id: string, vins: readonly string[], own: Claim, { bookings, store }: CallRooms) {
+/** Reports whether another booking has this shipment, or may have it: one under the same reference without an outcome. */
+async function isOfAnother(id: string, shown: KnownVehicles, own: Claim, { bookings, store }: CallRooms) {
   if (await bookings.isBooked(own.tenant, id, own.handle)) return true
   const claims = await store.claimsOfReference(own.tenant, own.reference)
-  return claims.some((claim) => claim.handle !== own.handle && isOpen(claim) && vins.includes(claim.vin))
+  return claims.some((claim) => claim.handle !== own.handle && isOpen(claim) && !isOtherVehicle(claim, NO_CLAIM, shown))
 }
 
 /** Returns the shipment in a booking's reply. A 202 is believed only after a read shows the shipment. */
