@@ -183,7 +183,7 @@ const storySchema = z
 export type StoryCall = z.infer<typeof storyCall>
 /** Returns a text in which `⟨x#×20⟩` is 20 times x with another number. */
 export const repeated = (text: string) =>
-  text.replace(/⟨(.+?)×(\d+)⟩/g, (_, unit, times) => `${unit}`.repeat(times).replace(/#/g, (_, at) => at))
+  text.replace(/⟨(.+?)×(\d+)⟩/gs, (_, unit, times) => `${unit}`.repeat(times).replace(/#/g, (_, at) => at))
 
 /** Reads a story. */
 export const readStory = (text: string) => storySchema.parse(JSON.parse(repeated(text)))

@@ -96,12 +96,10 @@ const BEARS = 'SELECT 1 AS one FROM transload.names WHERE tenant = $1 AND name =
 const FIND_QUOTE = quoteOf('$1', '$2')
 const FIND_SHIPMENT = `SELECT ${SHIPMENT} FROM transload.shipments AS shipment WHERE tenant = $1 AND key = $2`
 
-/** An order may have more, but a booking cannot look at all of them. */
-const MOST_APPROVALS = 100
-const APPROVALS = `SELECT * FROM (SELECT name, quote, turn, (SELECT coalesce(own, '') FROM transload.quotes
-      WHERE tenant = $1 AND key = noted.quote AND approval <> '') AS own
-    FROM transload.approvals AS noted WHERE tenant = $1 AND name IN (SELECT value FROM transload.each($2))) AS approved
-  WHERE own IS NOT NULL ORDER BY turn DESC, quote DESC, name LIMIT ${MOST_APPROVALS}`
+const APPROVALS = `SELECT noted.name, noted.quote, coalesce(quote.own, '') AS own FROM transload.approvals AS noted
+  JOIN transload.quotes AS quote ON quote.tenant = noted.tenant AND quote.key = noted.quote
+  WHERE noted.tenant = $1 AND noted.name IN (SELECT value FROM transload.each($2)) AND quote.approval <> ''
+  ORDER BY noted.turn DESC, noted.quote DESC, noted.name`
 
 const SHIPMENTS_OF_QUOTE = `SELECT key, ${SHIPMENT} FROM transload.shipments AS shipment
   WHERE tenant = $1 AND quote = $2 AND quote <> '' ORDER BY at DESC, key`

@@ -324,34 +324,35 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
-    /** Returns the approvals that were noted with one of these names, or with a quote's own number or id. */
-    approvals: (tenant: string, called: readonly string[], quote?: RememberedQuote) =>
-      store.approvals(tenant, quote ? [...called, quote.own ?? '', thingKey(quote.id)] : called),
     /**
-     * Returns the other quotes with a noted approval, or with a shipment under a name of these bearers, whose shipment the name may mean. A
+     * Returns the approvals that were noted with one of these names and whose shipment the name may mean, and those of the quote itself. A
      * quote that has a number of its own, other than this one's, is not meant by its order's.
      */
+    approvals: async (tenant: string, called: readonly string[], quote?: RememberedQuote) => {
+      const { id: itself = '', own: number = '' } = quote ?? {}
+      const noted = await store.approvals(tenant, [...called, number, thingKey(itself)])
+      const ofName = new Set(noted.flatMap(({ name, quote: id }) => (called.includes(name) ? id : [])))
+      return noted.filter(({ name, quote: id, own }) => {
+        if (isSameThing(id, itself)) return true
+        if (!called.includes(name)) return name === number && ofName.has(id)
+        return own === '' || own === number || isSameThing(own, name)
+      })
+    },
+    /** Returns the other quotes with one of these approvals, or with a shipment under a name of these bearers. */
     approvedBefore: async (
       tenant: string,
-      { id: own, own: number = '' }: RememberedQuote,
+      quote: RememberedQuote,
       bearers: readonly NameWithBearer[],
-      noted: readonly NotedApproval[],
+      approvals: readonly NotedApproval[],
     ) => {
-      const called = bearers.map(({ name }) => name)
-      const ofName = noted.filter(({ name }) => called.includes(name))
-      const ids = [
-        ...noted.flatMap(({ name, quote, own: other }) => {
-          const isNamed = called.includes(name) && (other === '' || other === number || isSameThing(other, name))
-          return isNamed || (name === number && ofName.some((one) => one.quote === quote)) ? quote : []
-        }),
-        ...bearers.map(({ kind, givenBy, shipment }) =>
-          kind === 'shipment' && givenBy === 'caller' ? (shipment?.quote ?? '') : '',
-        ),
-      ]
-      const others = new Set(ids.map(thingKey)).difference(new Set(['', thingKey(own)]))
-      const quotes = await Promise.all([...others].map((other) => quoteOf(tenant, other)))
+      const booked = bearers.flatMap(({ kind, givenBy, shipment }) =>
+        kind === 'shipment' && givenBy === 'caller' && shipment?.quote ? thingKey(shipment.quote) : [],
+      )
+      const noted = approvals.map(({ quote: id }) => id)
+      const others = [...new Set([...noted, ...booked])].filter((id) => !isSameThing(id, quote.id))
+      const quotes = await Promise.all(others.slice(0, MOST_APPROVED).map((id) => quoteOf(tenant, id)))
       // A noted one counts although it may have been taken back since, because it may also have been sent again.
-      return quotes.filter(({ id, approval }) => approval !== '' || noted.some(({ quote }) => isSameThing(quote, id)))
+      return quotes.filter(({ id, approval }) => approval !== '' || noted.includes(thingKey(id)))
     },
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
@@ -396,6 +397,9 @@ export function rememberedQuote(
     idsInApproval,
   }
 }
+
+/** A booking cannot look at all of an order's. */
+const MOST_APPROVED = 100
 
 /** How many names are remembered as noted. */
 const MOST_NOTED = 10_000
