@@ -185,7 +185,8 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
   if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments }
   const sendsQuoteId = quote.approval === 'approved'
-  const called = bearers.map(({ name }) => name)
+  // One of them may find the quote in another case.
+  const called = [...values, ...bearers.map(({ name }) => name)]
   const noted = await names.approvals(tenant, called, quote)
   // It may have been approved since it was found.
   const isSent = quote.approval !== '' || noted.some((one) => isSameThing(one.quote, quote.id))
