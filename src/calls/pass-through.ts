@@ -237,12 +237,13 @@ async function passApproval(
   pass: (isHeld?: () => boolean) => Promise<StreamedReply>,
   rooms: CallRooms,
 ): Promise<StreamedReply> {
-  const { names } = rooms
+  const { names, store } = rooms
   const noteReply = async (reply: StreamedReply, before?: RememberedQuote): Promise<StreamedReply> => {
     if (!isSuccess(reply.status) || !acceptance.isProven() || serviceId(id) === undefined) return reply
     const shown = { status: reply.status, body: (await reply.whole()) ?? EMPTY }
     // A failing store does not fail the call: the reply is recorded later.
     const quote = before ?? (await names.quote(tenant, id).catch(() => rememberedQuote(id)))
+    if (!before) await store.noteApproval({ tenant, id }, quote.names).catch(() => undefined)
     await noteApprovalReply(shown, quote, tenant, rooms).catch(() => undefined)
     return reply
   }
