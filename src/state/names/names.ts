@@ -164,7 +164,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     if (quote) {
       const booked = await bookedFrom(tenant, quote.id, shipments)
       const names = 'names' in quote ? quote.names : []
-      const openBooking = booked.length > 0 ? undefined : await openBookingOf(tenant, [value, ...names])
+      const stands = booked.some((id) => !shipments.get(id)?.isGone)
+      const openBooking = stands ? undefined : await openBookingOf(tenant, [value, ...names])
       return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
     }
     if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
