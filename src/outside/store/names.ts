@@ -236,7 +236,7 @@ export const SET_NAME = 'id = excluded.id, turn = excluded.turn, used_day = excl
 
 /** A noted approval keeps its place: approvals that run at the same time wait for those that were noted before them. */
 const NOTE_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
-  SELECT $1, value, $3, ${nextTurn('$1', 'value', 'approvals AS other')}, ${TODAY} FROM transload.each($2) WHERE 1 = 1
+  SELECT $1, value, $3, ${nextTurn('$1', 'value', 'approvals AS other')}, ${TODAY} FROM transload.each($2) WHERE 1 = 1 ORDER BY 2
   ON CONFLICT (tenant, name, quote) DO UPDATE SET used_day = excluded.used_day`
 const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
@@ -299,6 +299,14 @@ const loadNames = (conflict: string) => `INSERT INTO transload.names AS old (${N
   ON CONFLICT (${NAME_KEY}) DO ${conflict} RETURNING ${NAME}`
 const LOAD_NEW = loadNames('NOTHING')
 const LOAD_OVER = loadNames(`UPDATE SET ${SET_NAME}, at = excluded.at WHERE old.id <> excluded.id`)
+/** The approval of an imported quote by its id does not know the name. */
+const LOAD_APPROVALS = `INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
+  SELECT ${item(0)}, ${item(1)}, transload.thing_key(${item(4)}), 0, ${TODAY} FROM transload.each($1) WHERE 1 = 1
+  ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`
+/** An earlier import may have given the name to another quote by mistake. */
+const DROP_APPROVALS = `DELETE FROM transload.approvals AS row
+  WHERE (tenant, name) IN (SELECT ${item(0)}, ${item(1)} FROM transload.each($1))
+    AND NOT EXISTS (SELECT 1 FROM transload.quotes WHERE tenant = row.tenant AND key = row.quote AND approval <> '')`
 const LOAD_FOUND = `SELECT ${NAME} FROM transload.names
   WHERE (${NAME_KEY}) IN (SELECT ${LOADED_KEY.join(', ')} FROM transload.each($1))`
 const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, vehicles, at, used_day)
@@ -335,6 +343,11 @@ export const nameWrites: WorkOf<NameWrites> = {
     const chosen = new Map<string, LoadedName>()
     for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
     const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(ofTenant))
+    const quotes = rowsOf([...chosen].flatMap(([key, name]) => (name.kind === 'quote' && written.has(key) ? name : [])))
+    if (quotes !== '[]') {
+      if (replace) yield sql(DROP_APPROVALS, quotes)
+      yield sql(LOAD_APPROVALS, quotes)
+    }
     const others = [...chosen].flatMap(([key, name]) => (written.has(key) ? [] : name))
     const kept = byKey((yield sql(LOAD_FOUND, rowsOf(others))).map(ofTenant))
     const conflicts: { asked: LoadedName; found: Name }[] = []

@@ -119,12 +119,12 @@ export const DOUBTS = columns<Doubt>({ since: 'INTEGER', declaredAt: 'INTEGER', 
  * of more than 400 characters, that is its beginning with a digest, because a PostgreSQL index takes 2,704 bytes, and `whole` has the full
  * name. `kind` is 0 for a quote and 1 for a shipment, plus 2 if the service gave the name. `bearer` is the key of a shipment, and empty for
  * a quote, because a name means only one. `approvals` has the keys of quotes whose approvals were sent, under each name and id that they
- * had then: a name may mean a newer quote by now. `turn` orders names of the same age, and the approvals of a name. `key` finds an id in
- * every spelling, and `id` is null if it is spelled like the key. Unknown values of a quote or shipment are null. `used_day` is the day of
- * the last write or noted use, by the store's calendar. A `trail` has a claim's entries as JSON, separated by commas; `old_trails` has
- * those from before a claim was taken again. Leases and locks count milliseconds of `lease_ms`. A shipment with a `due` event has a queue,
- * which is due when its first `due` event is; every write that adds or finishes one of the shipment's events locks the queue's row.
- * `count_batches` has the number of the last batch that each process added.
+ * had then, and of imported quotes under their names: a name may mean a newer quote by now. `turn` orders names of the same age, and the
+ * approvals of a name. `key` finds an id in every spelling, and `id` is null if it is spelled like the key. Unknown values of a quote or
+ * shipment are null. `used_day` is the day of the last write or noted use, by the store's calendar. A `trail` has a claim's entries as
+ * JSON, separated by commas; `old_trails` has those from before a claim was taken again. Leases and locks count milliseconds of `lease_ms`.
+ * A shipment with a `due` event has a queue, which is due when its first `due` event is; every write that adds or finishes one of the
+ * shipment's events locks the queue's row. `count_batches` has the number of the last batch that each process added.
  */
 export const STEPS: readonly SchemaStep[] = [
   {
