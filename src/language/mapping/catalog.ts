@@ -167,6 +167,9 @@ function synonymMistakes(actions: readonly Action[], synonyms: Synonyms): string
     ...synonyms
       .filter(([, target]) => !actions.some(({ name }) => name === target))
       .map(([synonym, target]) => `the ActionName ${synonym} means ${target}, which is not an action`),
+    ...synonyms
+      .filter(([synonym]) => actionKey(synonym) === '')
+      .map(([synonym]) => `the ActionName '${synonym}' has only blanks, _ and -`),
     ...pathsOf(actions).flatMap((path) => clashes(path, actions.filter(servedAt(path)), synonyms)),
   ]
 }
