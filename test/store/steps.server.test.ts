@@ -126,6 +126,18 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     expect(await query('SELECT * FROM version')).toEqual(before)
   })
 
+  test('that gives approvals a table finds those of earlier releases', async () => {
+    const { url, migrate, query } = await engines[engine]()
+    await migrate(STEPS.slice(0, 2))
+    await query(
+      `INSERT INTO quotes (tenant, key, own, approval, at, used_day) VALUES ('acme', 'q', 'Q-1', 'sent', 0, 0)`,
+    )
+    const store = await openStore(url)
+    onTestFinished(() => store.close())
+    for (const name of ['Q-1', 'q'])
+      expect(await store.approvals('acme', [name])).toEqual([{ name, quote: 'q', own: 'Q-1' }])
+  })
+
   test('that fails leaves the store as it was', async () => {
     const { url, migrate, query } = await engines[engine]()
     await (await openStore(url)).close()

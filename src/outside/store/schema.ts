@@ -215,13 +215,17 @@ export const STEPS: readonly SchemaStep[] = [
     one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), since INTEGER NOT NULL, declared_at INTEGER NOT NULL, until INTEGER NOT NULL
   );`,
   },
+  { needs: 1, sql: 'ALTER TABLE transload.names ADD COLUMN approved TEXT;' },
   {
-    needs: 1,
+    needs: 3,
     sql: `
+  ALTER TABLE transload.names DROP COLUMN approved;
   CREATE TABLE transload.approvals (
     tenant TEXT NOT NULL, name TEXT NOT NULL, quote TEXT NOT NULL, turn INTEGER NOT NULL, used_day INTEGER NOT NULL,
     PRIMARY KEY (tenant, name, quote)
-  ) WITHOUT ROWID;`,
+  ) WITHOUT ROWID;
+  INSERT INTO transload.approvals SELECT tenant, key, key, 0, used_day FROM transload.quotes WHERE approval <> ''
+    UNION SELECT tenant, own, key, 0, used_day FROM transload.quotes WHERE approval <> '' AND own <> '';`,
   },
 ]
 
