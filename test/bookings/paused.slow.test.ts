@@ -73,7 +73,7 @@ const MISTAKEN = { MISTAKE: 'the claim is not looked at again before the request
 
 /** Starts a gateway whose connections to the service are held. */
 function startHeld(storeUrl: string, serviceUrl: string, env: object = {}, clock?: string) {
-  const own = { ...OWN, NODE_EXTRA_CA_CERTS: certificate('authority.pem'), ...env }
+  const own = { ...OWN, V2_CA_FILE: certificate('authority.pem'), ...env }
   const imports = [clock ?? [], 'MISTAKE' in env ? 'mistake.ts' : []].flat()
   return startGatewayProcess({ storeUrl, serviceUrl, env: own, imports })
 }

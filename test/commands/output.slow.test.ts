@@ -85,7 +85,7 @@ test('a command prints nothing that controls a terminal, from names, files, bodi
   const told = new Map<string, CommandEnd>()
   for (const line of lines) {
     const words = line.split(' ').map((word) => word.replace('NASTY', NASTY))
-    const more = line === 'check' ? { LOOKUPS_FILE: `nowhere${NASTY}` } : {}
+    const more = line === 'check' ? { V2_CA_FILE: `nowhere${NASTY}` } : {}
     const ended = await transload(words, place, { ...env, ...more }, body)
     told.set(line, ended)
     expect([line, obeyed(ended)]).toEqual([line, null])

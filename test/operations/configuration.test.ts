@@ -103,4 +103,16 @@ describe('errors in certificate files', () => {
     expect(told('1.0')).toEqual([])
     expect(told('1.2')).toEqual([expect.stringMatching(/^TLS_CERT_FILE names .* too small$/)])
   })
+
+  test('V2_CA_FILE must hold complete certificates only', () => {
+    const good = readFileSync(SERVER ?? '', 'utf8')
+    const halves = ['', 'no certificate', good.slice(0, -60), good + good.slice(0, 200), good.replace('MII', 'AAA')]
+    for (const V2_CA_FILE of halves.map(fileWith)) {
+      expect(errorsIn({ V2_CA_FILE })).toEqual([
+        `V2_CA_FILE names ${V2_CA_FILE}, which must hold nothing but complete certificates in PEM`,
+      ])
+    }
+    const V2_CA_FILE = fileWith(`# Ours, and another's\n${good}\n${good.replaceAll('\n', '\r\n')}`)
+    expect(errorsIn({ V2_CA_FILE })).toEqual([])
+  })
 })

@@ -1,11 +1,10 @@
-/** Promise: a service is called over TLS, and trusted as Node trusts it (contract, section 11). */
+/** Promise: a service is called over TLS, with its own authority (contract, section 11). */
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
@@ -14,13 +13,7 @@ import { get, OWN, startGateway } from '../gateway.ts'
 import { book, quote } from './calls.ts'
 
 const file = (name: string) => join(import.meta.dirname, '../http/certificates', name)
-
-/** Trusts an authority, as with NODE_EXTRA_CA_CERTS. */
-function trust(authority: string): void {
-  const before = getCACertificates('default')
-  setDefaultCACertificates([...before, readFileSync(file(authority), 'utf8')])
-  onTestFinished(() => setDefaultCACertificates(before))
-}
+const TRUSTED = { ...OWN, V2_CA_FILE: file('authority.pem') }
 
 /** A service with TLS that accepts everything, and the paths that were called. */
 async function openTlsService() {
@@ -39,10 +32,9 @@ async function openTlsService() {
   return { url: `https://localhost:${(server.address() as AddressInfo).port}`, paths, server }
 }
 
-test('a service with a certificate of a further authority is called in every way', async () => {
-  trust('authority.pem')
+test('a service with a certificate from V2_CA_FILE is called in every way', async () => {
   const service = await openTlsService()
-  const gateway = await startGateway({ env: OWN, serviceUrl: service.url })
+  const gateway = await startGateway({ env: TRUSTED, serviceUrl: service.url })
   expect((await quote(gateway)).json.Cost).toBe('7.00')
   expect((await book(gateway)).json.TransportationBooked).toBe('Yes')
   expect((await get(gateway, '/v2/shipments/s-1')).status).toBe(200)
@@ -50,7 +42,6 @@ test('a service with a certificate of a further authority is called in every way
 })
 
 test('an approval under /v2/ that loses its lock while the connection is made is not sent', async () => {
-  trust('authority.pem')
   const { url, paths, server } = await openTlsService()
   const store = createMemoryStore()
   let isHeld = true
@@ -58,23 +49,22 @@ test('an approval under /v2/ that loses its lock while the connection is made is
     isHeld = false
   })
   const exclusive: Store['exclusive'] = (key, waitMs, work) => store.exclusive(key, waitMs, () => work(() => isHeld))
-  const gateway = await startGateway({ env: OWN, serviceUrl: url, store: { ...store, exclusive } })
+  const gateway = await startGateway({ env: TRUSTED, serviceUrl: url, store: { ...store, exclusive } })
   expect([(await ask(gateway, 'POST', '/v2/quote/q-1/approve')).status, paths]).toEqual([503, []])
 })
 
 test.each([
-  ['that nobody vouches for', undefined, 'localhost'],
-  ['that another authority would have to vouch for', 'stranger.pem', 'localhost'],
-  ['of another name', 'authority.pem', '127.0.0.2'],
-  ['that is none, but plain HTTP,', 'authority.pem', 'plain'],
-])('a certificate %s is 502, and nothing was booked', async (_, authority, hostname) => {
-  if (authority) trust(authority)
+  ['that nobody vouches for', OWN, 'localhost'],
+  ['that another authority would have to vouch for', { ...OWN, V2_CA_FILE: file('stranger.pem') }, 'localhost'],
+  ['of another name', TRUSTED, '127.0.0.2'],
+  ['that is none, but plain HTTP,', TRUSTED, 'plain'],
+])('a certificate %s is 502, and nothing was booked', async (_, env, hostname) => {
   const service = await openTlsService()
   const store = createMemoryStore()
   const { sandbox } = await startGateway()
   const plain = sandbox.url.replace('http:', 'https:')
   const serviceUrl = hostname === 'plain' ? plain : service.url.replace('localhost', hostname)
-  const wary = await startGateway({ env: OWN, serviceUrl, store })
+  const wary = await startGateway({ env, serviceUrl, store })
   expect((await quote(wary)).status).toBe(502)
   expect((await get(wary, '/v2/x')).status).toBe(502)
   const refused = await book(wary)
@@ -83,8 +73,7 @@ test.each([
   expect([...service.paths, ...sandbox.requests]).toEqual([])
 
   // The claim is free, so the booking is made when the certificate is correct.
-  trust('authority.pem')
-  const mended = await startGateway({ env: OWN, serviceUrl: service.url, store })
+  const mended = await startGateway({ env: TRUSTED, serviceUrl: service.url, store })
   expect((await book(mended)).json.TransportationBooked).toBe('Yes')
   expect(service.paths).toEqual(['/v2/shipments'])
 })

@@ -64,6 +64,7 @@ const sections = {
       .describe(
         'How the gateway authenticates to the service: `basic`, `oauth2`, or `auto`, which uses `basic` until the service asks for a token.',
       ),
+    V2_CA_FILE: file.optional().describe('A PEM file of additional certificate authorities to trust for the service.'),
     UPSTREAM_TIMEOUT_MS: milliseconds
       .prefault('15000')
       .describe('The timeout of a call, including all its requests to the service.'),
@@ -399,7 +400,7 @@ const APART = [
 ] as const
 
 /** The files that the gateway reads. */
-const READ = ['TENANTS_FILE', 'LOOKUPS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE'] as const
+const READ = ['TENANTS_FILE', 'LOOKUPS_FILE', 'TLS_CERT_FILE', 'TLS_KEY_FILE', 'V2_CA_FILE'] as const
 
 /** The variables whose values are compared. */
 const COMPARED = [

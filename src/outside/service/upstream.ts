@@ -1,6 +1,7 @@
 import { ADDRCONFIG, type LookupAddress, lookup } from 'node:dns'
+import { readFileSync } from 'node:fs'
 import type { LookupFunction, Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
+import { rootCertificates, TLSSocket } from 'node:tls'
 import { LRUCache } from 'lru-cache'
 import type { buildConnector as Build, Dispatcher } from 'undici'
 import buildConnector from 'undici/lib/core/connect.js'
@@ -39,10 +40,11 @@ const CONNECTION_AGE_MS = 60_000
 
 /** Opens the configured connections to the service; the first call makes the first one. */
 export function openUpstream(
-  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout }: Config,
+  { UPSTREAM_CONNECTIONS: connections, UPSTREAM_TIMEOUT_MS: timeout, V2_CA_FILE: authority }: Config,
   { serviceSeconds: seconds, tokens, refusals }: Meters = createMeters(),
 ) {
   const names = createNames()
+  const ca = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   // Deadlines are kept per call below, because undici's own timeouts restart with every byte.
   const options: Client.Options = {
     headersTimeout: 0,
@@ -56,7 +58,7 @@ export function openUpstream(
   const sumOf = (stat: 'connected' | 'running' | 'queued') =>
     allPools().reduce((sum, { pool }) => sum + pool.stats[stat], 0)
 
-  const newConnector = () => createConnector({ timeout, lookup: names.lookup, allowH2: false })
+  const newConnector = () => createConnector({ timeout, ...(ca && { ca }), lookup: names.lookup, allowH2: false })
   const connectors = createBoundedCache<string, Connector>(POOLS_KEPT)
   /** Returns a credential's connector, which keeps its TLS session. */
   const connectorOf = (origin: string, name: string): Connector => {
