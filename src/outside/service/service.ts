@@ -205,9 +205,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         return reply
       }
       const second = await call(written(request, other), sending, state)
-      // 404 says more of what the request names than 405, and without a page more than with one.
-      if (second.status === METHOD_WRONG) return reply
-      if (UNKNOWN_PATH.has(second.status)) return isPage(reply) || reply.status === METHOD_WRONG ? second : reply
+      if (UNKNOWN_PATH.has(second.status)) return weightOf(second) > weightOf(reply) ? second : reply
       // One that the service knows gives way to a success of the other, and to no refusal.
       if (proves(second) && (isSuccess(second.status) || !spelled.isConfirmed)) {
         Object.assign(spelled, { current: other, other: current })
@@ -360,6 +358,15 @@ function queryOf(body: ServiceRequest['body']): URLSearchParams {
 const METHOD_WRONG = 405
 /** The statuses for a path that the service does not serve, or for an unknown id in it. */
 const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, METHOD_WRONG])
+
+/**
+ * Returns how much one of these says of what a request names. 404 says more than 405, and without a page more than with one; but a 405 that
+ * tells what the path is for comes from the service, and then a 404 at the other path may only mean that path.
+ */
+function weightOf(reply: UpstreamReply): number {
+  if (reply.status === METHOD_WRONG) return reply.headers.allow ? 2 : 0
+  return isPage(reply) ? 1 : 2
+}
 
 /** Any other refusal may come from a layer before the path, such as a login or a rate limit. */
 const proves = (reply: UpstreamReply) =>
