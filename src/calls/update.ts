@@ -119,6 +119,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const unchangeable = placeless.filter((field) => textOf(field) !== shown[field]?.trim())
   const unknown = notUnderstood(request)
   const unnamed = new Set(request.fields.unknown).size - unknown.length
+  const named = [...unknown, ...unused]
+  const more = named.length > 0 ? 'more' : unnamed === 1 ? 'field' : 'fields'
   return answerOf(plan, shipment, (reply) => {
     const parts = [
       changes.fields.length > 0
@@ -126,7 +128,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
         : unused.length + unchangeable.length === 0
           ? ALREADY_SO
           : 'Nothing was changed.',
-      sentence('Not understood', [...unknown, ...unused, ...(unnamed > 0 ? [`${unnamed} more`] : [])]),
+      sentence('Not understood', [...named, ...(unnamed > 0 ? [`${unnamed} ${more}`] : [])]),
       sentence('An update cannot change', unchangeable),
       sentence('Not cleared, because a blank changes nothing', uncleared),
       sentence('Changed', changes.fields),
