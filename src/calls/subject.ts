@@ -126,7 +126,7 @@ export function lookFor(
       if (!isPlainId(value)) return undefined
       const reply = await rooms.service.send(shipmentRead(value), sending)
       if (!isSuccess(reply.status)) {
-        if (isNotFound(reply) || (!isUuid(value) && NO_ID.has(reply.status))) return undefined
+        if (isNotFound(reply) || (!isUuid(value) && (NO_ID.has(reply.status) || reply.mayLackPath))) return undefined
         throw refusal(reply)
       }
       const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))

@@ -45,6 +45,8 @@ export interface ReplyContent {
   readonly json?: unknown
   /** True if the reply is a page with 404 of something in front of the service, whose own 404 is none. */
   readonly isForeign?: boolean
+  /** True if it may be the service's own page all the same, for a name that is no UUID. */
+  readonly mayLackPath?: boolean
 }
 
 /**

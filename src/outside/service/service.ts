@@ -3,6 +3,7 @@ import { gatewayError, retryAfter } from '../../language/errors.ts'
 import type { Action } from '../../language/mapping/action.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
+import { isUuid } from '../../language/text/service-text.ts'
 import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
@@ -89,6 +90,8 @@ function newlyLearned(
     acceptedAt: Number.NEGATIVE_INFINITY,
     /** Until then, in milliseconds of `performance.now()`, a page with 404 is none of the service's own. */
     noPageUntil: Number.NEGATIVE_INFINITY,
+    /** The same for a name that is no UUID. */
+    noPageOfNameUntil: Number.NEGATIVE_INFINITY,
     quotes: spelling<DocumentedSpelling>(quoteMethod, ['POST', 'GET']),
     shipments: spelling<DocumentedSpelling>(shipmentPath, [SHIPMENTS, '/v2/shipment']),
   }
@@ -169,7 +172,7 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
         ? state.retry(attempt, deadline)
         : state.retryUnproven(attempt, Math.min(deadline, performance.now() + UNPROVEN_RETRIES_MS)))
     const reply = isNotFound(received)
-      ? judgedNotFound(received, accepts(method, path, received.status), state)
+      ? judgedNotFound(received, path, accepts(method, path, received.status), state)
       : received
     const isDone = isSuccess(reply.status)
     if ((isDone && isProven) || showsAcceptance(method, path, reply)) {
@@ -229,11 +232,16 @@ export function createService(config: Config, upstream: Upstream, retries?: Coun
   }
 }
 
-/** Marks a page as foreign if the service has lately said without one that it knows no such shipment. */
-function judgedNotFound(reply: UpstreamReply, isOfShipment: boolean, state: LearnedState): UpstreamReply {
+/**
+ * Marks a page as foreign if the service has lately said without one that it knows no such shipment. Of a name that is no UUID, a page may be
+ * its own until it has said that of such a name: many services have no path for them.
+ */
+function judgedNotFound(reply: UpstreamReply, path: string, isOfShipment: boolean, state: LearnedState): UpstreamReply {
   const now = performance.now()
-  if (isPage(reply)) return now < state.noPageUntil ? { ...reply, isForeign: true } : reply
+  const mayLackPath = now >= state.noPageOfNameUntil
+  if (isPage(reply)) return now < state.noPageUntil ? { ...reply, isForeign: true, mayLackPath } : reply
   if (isOfShipment) state.noPageUntil = now + TRUSTED_MS
+  if (isOfShipment && !path.split('/').some(isUuid)) state.noPageOfNameUntil = now + TRUSTED_MS
   return reply
 }
 
