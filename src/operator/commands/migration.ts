@@ -1,7 +1,6 @@
 import { readTenantNames } from '../../language/config/tenants-file.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { DAYS_SHOWN, type MigrationReport, readReport, type TenantReport } from '../reports/report.ts'
-import { type ReportTable, tenantTables } from '../reports/tables.ts'
 import { percent, type Verdict, verdictStates } from '../reports/verdict.ts'
 import { problemsOf } from '../reports/work.ts'
 import { plural, tenantName, total } from '../words.ts'
@@ -55,16 +54,55 @@ export function markdownOf(report: MigrationReport): readonly string[] {
 }
 
 function tenantLines(report: TenantReport): readonly string[] {
-  const shares = report.weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
+  const { tenant, verdict, weeklyShares, work, actions, errors, unknownFields, agents, networks } = report
+  const shares = weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
   return [
-    `## ${text(tenantName(report.tenant))}`,
+    `## ${text(tenantName(tenant))}`,
     '',
-    ...verdictLines(report.verdict),
+    ...verdictLines(verdict),
     `Share of version 2 in each of the last four weeks: ${shares}.`,
     '',
-    ...tenantTables(report).flatMap(({ title, head, rows }) => [`### ${title}`, '', ...table(head, rows)]),
+    ...section(
+      'Remaining work',
+      ['Kind', 'Action', 'Name', 'Blocks', 'Version 2', 'Note', 'Count'],
+      work.map(({ kind, action, name, blocks = '', equivalents, note, count }) => [
+        kind,
+        action,
+        name || OTHERS,
+        blocks,
+        equivalents.join(', '),
+        note,
+        count,
+      ]),
+    ),
+    ...section(
+      'Actions',
+      ['Action', 'Calls', 'Replayed', 'Failed', "Callers' mistakes"],
+      actions.map(({ action, ...item }) => [
+        action || 'not recognized',
+        item.calls,
+        item.replayed,
+        item.failed,
+        item.mistakes,
+      ]),
+    ),
+    ...section(
+      'Errors',
+      ['Error', 'Count', 'Last seen', 'Request id of the last one'],
+      errors.map(({ name, count, last, requestId }) => [name, count, last, requestId]),
+    ),
+    ...Object.entries({ 'Unknown fields': unknownFields, 'User agents': agents, Networks: networks }).flatMap(
+      ([title, of]) =>
+        section(
+          title,
+          ['Name', 'Count', 'First seen', 'Last seen'],
+          of.map(({ name, count, first, last }) => [name || OTHERS, count, first, last]),
+        ),
+    ),
   ]
 }
+
+const OTHERS = 'all others'
 
 const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => [
   `**${verdictStates[state]}**${since === undefined ? '' : ` since ${since}`}`,
@@ -72,8 +110,13 @@ const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => 
   ...reasons.flatMap((reason) => [text(reason), '']),
 ]
 
-function table(head: readonly string[], rows: ReportTable['rows']): readonly string[] {
-  const line = (cells: ReportTable['rows'][number]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
+type Rows = readonly (readonly (string | number)[])[]
+
+const section = (title: string, head: readonly string[], rows: Rows): readonly string[] =>
+  rows.length === 0 ? [] : [`### ${title}`, '', ...table(head, rows)]
+
+function table(head: readonly string[], rows: Rows): readonly string[] {
+  const line = (cells: Rows[number]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
 }
 

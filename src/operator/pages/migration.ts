@@ -26,9 +26,8 @@ import {
   type TenantReport,
   type TenantSummary,
 } from '../reports/report.ts'
-import { tableOnPage, tenantTables } from '../reports/tables.ts'
 import { percent, sumOf, type Verdict, type VerdictState, verdictStates } from '../reports/verdict.ts'
-import { type MigrationProblem, problemsOf } from '../reports/work.ts'
+import { type CountedName, type MigrationProblem, problemsOf, type WorkItem } from '../reports/work.ts'
 import { grouped, isoTime, largestFirst, plural } from '../words.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import type { OperatorRooms } from './home.ts'
@@ -288,14 +287,27 @@ ${detailsOf(tenant)}`,
   )
 }
 
-/** Folds the tables of a tenant. */
-function detailsOf(tenant: TenantReport): Html {
-  const { otherPrice, otherPrices } = tenant
+/** Folds the tables of a tenant that have rows. */
+function detailsOf({ otherPrice, otherPrices, ...tenant }: TenantReport) {
+  const folded = <Row>(
+    title: string,
+    caption: string,
+    rows: readonly Row[],
+    columns: readonly Column<Row>[],
+    form?: 'plain',
+  ) =>
+    rows.length > 0 &&
+    html`<details><summary>${title} (${grouped(rows.length)})</summary>${table(caption, columns, rows, form)}</details>\n`
+  const rest = tenant.work.filter(({ blocks }) => blocks === undefined)
   const id = otherPrice?.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`
-  return html`${tenantTables(tenant).map(
-    (one) =>
-      html`<details><summary>${one.title} (${grouped(one.rows.length)})</summary>${tableOnPage(one)}</details>\n`,
-  )}${otherPrice && html`<p>Bookings at a price that differs from the quote: ${grouped(otherPrices)}. In each response, <code>Transload-Price</code> has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
+  return html`${folded('Other changes', 'Changes only in spelling', rest, WORK)}
+${folded('Actions', 'Version-1 calls by action, in 90 days', tenant.actions, ACTIONS, 'plain')}
+${folded('Errors', 'Errors, with the request id of the last one for the log', tenant.errors, ERRORS)}
+${folded('Fields', 'Version-1 fields, and how often each was sent', tenant.fields, FIELDS, 'plain')}
+${folded('Unknown fields', 'Fields that no mapping knows', tenant.unknownFields, counted('Field'), 'plain')}
+${folded('User agents', 'User agents', tenant.agents, counted('User agent'), 'plain')}
+${folded('Networks', 'Source networks', tenant.networks, counted('Network'), 'plain')}
+${otherPrice && html`<p>Bookings at a price that differs from the quote: ${grouped(otherPrices)}. In each response, <code>Transload-Price</code> has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
 }
 
 const PROBLEMS: readonly Column<MigrationProblem>[] = [
@@ -303,6 +315,52 @@ const PROBLEMS: readonly Column<MigrationProblem>[] = [
   ['Count', 'count'],
   ['Last time', 'last', moment],
   ['What to do', 'todo', named],
+]
+
+/** Shows a name that may stand for all further names. */
+const nameOrRest = (name: string): Html => (name === '' ? html`<em>all others</em>` : html`<code>${named(name)}</code>`)
+
+const KINDS = { action: 'action', field: 'field', assumed: 'assumed value', unknown: 'unknown field' } as const
+
+const WORK: readonly Column<WorkItem>[] = [
+  ['Kind', ({ kind }) => KINDS[kind]],
+  ['Action', 'action'],
+  ['Name', 'name', nameOrRest],
+  ['Version 2', ({ equivalents }) => html`${equivalents.map((place) => html`<code>${place}</code> `)}`],
+  ['Note', 'note'],
+  ['Count', 'count'],
+]
+
+const ACTIONS: readonly Column<TenantReport['actions'][number]>[] = [
+  ['Action', ({ action }) => (action === '' ? html`<em>not recognized</em>` : html`<code>${action}</code>`)],
+  ['Calls', 'calls'],
+  ['Replayed bookings', 'replayed'],
+  ['Failed', 'failed'],
+  ['Caller errors', 'mistakes'],
+]
+
+const FIELDS: readonly Column<TenantReport['fields'][number]>[] = [
+  ['Action', 'action'],
+  ['Field', 'field', codeOf],
+  ['Used', 'used'],
+  ['Unused', 'unused'],
+  ['Lossy', 'lossy'],
+  ['Assumed', 'assumed'],
+  ['Last seen', 'last', moment],
+]
+
+const ERRORS: readonly Column<TenantReport['errors'][number]>[] = [
+  ['Error', 'name', codeOf],
+  ['Count', 'count'],
+  ['Last seen', 'last', moment],
+  ['Request id of the last one', 'requestId', codeOf],
+]
+
+const counted = (title: string): readonly Column<CountedName>[] => [
+  [title, 'name', nameOrRest],
+  ['Count', 'count'],
+  ['First seen', 'first', moment],
+  ['Last seen', 'last', moment],
 ]
 
 const nameOf = (tenant: string): Html | string =>

@@ -6,9 +6,8 @@ import { fieldProblems, looseName, meantField } from '../../language/mapping/fie
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
-import { type Html, shown } from '../pages/layout.ts'
+import { type Html, shown, table } from '../pages/layout.ts'
 import { aligned, errorTitle, grouped, largestFirst, plural, total } from '../words.ts'
-import { tableOf, tableOnPage } from './tables.ts'
 import { percent } from './verdict.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
@@ -205,8 +204,11 @@ function sectionsOf(report: Report) {
     ...one,
     message: action ? `${action}: ${message}` : message,
   }))
-  const section = (title: string, list: Parameters<typeof tableOf>[1], columns: string) =>
-    tableOf(title, list, columns, (name) => HEADINGS[name] ?? name, cellOf)
+  const section = (title: string, list: readonly Readonly<Record<string, unknown>>[], columns: string) => {
+    const keys = columns.split(' ')
+    const rows = list.map((one) => keys.map((key) => cellOf(one[key])))
+    return { title, head: keys.map((key) => HEADINGS[key] ?? key), rows }
+  }
   return [
     section(
       'Refusals',
@@ -263,7 +265,10 @@ export function reportLines(report: Report): readonly string[] {
 /** Writes a report as one page that needs nothing else: refusals first, then what becomes of each caller's calls. */
 export function pageOf(report: Report): string {
   const sections = sectionsOf(report)
-  const parts = sections.map((one) => html`<h2>${one.title}</h2>${tableOnPage(one)}`)
+  const parts = sections.map(({ title, head, rows }) => {
+    const columns = head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const)
+    return html`<h2>${title}</h2>${table(title, columns, rows)}`
+  })
   const refusals = sections[0]?.title === 'Refusals' ? 1 : 0
   return `${html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption { display: none; }</style></head>

@@ -29,6 +29,8 @@ export interface WorkItem {
 }
 
 /** A name with its counts. */
+export type CountedName = ReturnType<typeof countedOf>
+
 export const countedOf = ({ name, count, firstAt, lastAt }: NameCount) => ({
   name,
   count,
