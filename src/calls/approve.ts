@@ -385,7 +385,9 @@ async function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment, tenant
   const bearers = await names.bearersOf(tenant, name)
   const bears = ({ kind, givenBy, shipment }: NameWithBearer) =>
     kind === 'shipment' && givenBy === 'caller' && !isStoredAsGone(shipment)
-  if (!isSameThing(name, id) && !bearers.some(bears))
+  // The service's id of the quote is no name of another shipment, whatever was answered before.
+  const isQuoteId = isSameThing(name, plan.subject.id ?? '')
+  if (!isSameThing(name, id) && (isQuoteId || !bearers.some(bears)))
     await names.write({ names: namesOfShipment(tenant, id, [name], undefined) })
   return answer
 }
