@@ -48,7 +48,7 @@ export function observeStore(store: Store, seconds: Histogram) {
   const observed: Store = {
     ...timedVerbs,
     // These wait only for a server; other engines answer them at once, in this thread.
-    ...(store.engine !== 'postgres' && { quote: store.quote, shipment: store.shipment }),
+    ...(store.engine !== 'postgres' && { quote: store.quote, shipment: store.shipment, approvals: store.approvals }),
     exclusive: (key, waitMs, work) => {
       const got = Promise.withResolvers<void>()
       const timing = waitForLock(got.promise).catch(() => undefined)
