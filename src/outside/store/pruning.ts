@@ -3,7 +3,10 @@ import { nameKey } from './names.ts'
 import { DAY_MS } from './scoreboard.ts'
 import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
 
-/** The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims. */
+/**
+ * The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims, and approvals as long
+ * as their quotes.
+ */
 export const PRUNED_TABLES = [
   ...(['claims', 'audit', 'names', 'quotes', 'approvals', 'shipments'] as const),
   ...(['instances', 'facts', 'events', 'counts'] as const),
