@@ -40,6 +40,6 @@ function placeOfFact(fact: string, actions: Iterable<{ readonly action: Action }
 /** Says in words what becomes of the fields of a row, or why they are left out. */
 export function ruleOf(row: Row): string {
   if (row.kind === 'join') return row.joiner.summary
-  if (row.kind === 'lookup') return `looked up in the table ${row.table}`
+  if (row.kind === 'lookup') return `Looked up in the table ${row.table}.`
   return 'codec' in row ? row.codec.summary : 'why' in row ? row.why : ''
 }
