@@ -123,7 +123,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     options: [
       json('Prints the explanation as JSON, as /dry-run does.'),
       option('--as <LANGUAGE>', 'Prints the version-2 call as a complete program.')
-        .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'go', 'perl'])
+        .choices(['curl', 'php', 'python', 'csharp', 'java', 'javascript', 'perl'])
         .conflicts('json'),
     ],
     notes: ['ACTION is an action, or a legacy path whose action is chosen as in a call, by ActionName.'],

@@ -51,7 +51,7 @@ test.each(Object.entries(runners))(
     const folder = mkdtempSync(join(tmpdir(), 'transload-snippet-'))
     const fileOf = (name: string) => join(folder, `${name}.${ending}`)
     const env = {
-      ...{ PATH: process.env['PATH'], HOME: folder, GOCACHE: join(tmpdir(), 'transload-go'), GO111MODULE: 'off' },
+      ...{ PATH: process.env['PATH'], HOME: folder },
       ...{ SERVICE_URL: sandbox.url, SERVICE_ID: CLIENT.id, SERVICE_SECRET: CLIENT.secret },
     }
     const explain = async (name: Name) => {

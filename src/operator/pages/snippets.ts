@@ -28,7 +28,6 @@ export const languages = {
   csharp: 'C#',
   java: 'Java',
   javascript: 'JavaScript',
-  go: 'Go',
   perl: 'Perl',
 } as const
 
@@ -41,7 +40,7 @@ export const programsOf = (request: ShownRequest): readonly (readonly [title: st
 /** Writes the request in a language. */
 export function snippet(language: Language, request: ShownRequest): string {
   const parts = partsOf(request)
-  const mark = ['javascript', 'go', 'java', 'csharp', 'php'].includes(language) ? '//' : '#'
+  const mark = ['javascript', 'java', 'csharp', 'php'].includes(language) ? '//' : '#'
   const comments = parts.notes.map((note) => `${mark} ${note}\n`).join('')
   const text = language === 'curl' ? curl(parts, comments) : programIn(dialects[language], parts, comments)
   // Java before 18 reads its source in the encoding of the machine.
@@ -184,10 +183,7 @@ interface Dialect {
   readonly update: string
   /** The changed shipment as an argument. */
   readonly shipment: string
-  /** The argument in place of a body. @default none */
-  readonly nothing?: string
   readonly updateImport?: string
-  readonly argumentImport?: string
   readonly auth: readonly [basic: string, bearer: string]
   /** The whole: it ends by calling `service` with its arguments, and printing the reply. */
   readonly program: string
@@ -206,8 +202,6 @@ function programIn(
     join = '+',
     text = json,
     updateImport = '',
-    argumentImport = '',
-    nothing = '',
   } = dialect
   const url = [address, text(before), ...(after === undefined ? [] : [argument]), ...(after ? [text(after)] : [])]
   const vin = vinIn(changes ?? [])
@@ -219,18 +213,15 @@ function programIn(
     ),
   ]
   const update = steps && filled(dialect.update, { changes: steps.join('\n') })
-  const program = filled(dialect.program, {
+  return filled(dialect.program, {
     comments,
     auth: dialect.auth[bearer ? 1 : 0],
     guard: usage && `${filled(dialect.guard, { usage })}\n`,
     url: url.join(` ${join} `),
     method,
-    sent: changes ? dialect.shipment : body === undefined ? nothing : `, ${dialect.body(body)}`,
+    sent: changes ? dialect.shipment : body === undefined ? '' : `, ${dialect.body(body)}`,
     ...(update && { update: `${update}\n`, updateImport }),
-    ...(after !== undefined && { argumentImport }),
   })
-  // Go's tabs: pages and terminals show one as an escape.
-  return program.replaceAll('\t', '    ')
 }
 
 const JACKSON = `// Needs jackson-databind: Java has no JSON of its own.
@@ -435,101 +426,6 @@ sub service {
 `,
   },
 
-  go: {
-    url: ['os.Getenv("SERVICE_URL")', 'url.PathEscape(os.Args[1])'],
-    guard: `	if len(os.Args) < 2 || os.Args[1] == "" {
-		check(fmt.Errorf("{{usage}}"))
-	}`,
-    body: (body) => `[]byte(\`${json(body).replaceAll('`', '\\u0060')}\`)`,
-    change({ place, value, ifSameAs }) {
-      const of = ([owner, first, ...rest]: ChangePlace) => {
-        const deeper = rest.map((part) =>
-          typeof part === 'number' ? `.([]any)[${part}]` : `.(map[string]any)[${json(part)}]`,
-        )
-        return `${owner}[${json(first)}]${deeper.join('')}`
-      }
-      const now = of(place)
-      const set = `\t${now} = ${json(value)}`
-      return ifSameAs ? `\tif ${now} == nil || ${now} == "" || ${now} == ${of(ifSameAs)} {\n\t${set}\n\t}` : set
-    },
-    orVin: '|| one["vin"] == {{vin}}',
-    vehicle: `	var vehicle map[string]any
-	for _, one := range vehicles {
-		if one := one.(map[string]any); len(vehicles) == 1{{orVin}} {
-			vehicle = one
-		}
-	}
-	if vehicle == nil {
-		check(fmt.Errorf("${UNCHOSEN}."))
-	}`,
-    update: `	var shipment map[string]any
-	check(json.Unmarshal(service("GET", url, nil), &shipment))
-	if shipment["id"] == nil {
-		check(fmt.Errorf("${NO_SHIPMENT}"))
-	}
-	vehicles, _ := shipment["vehicles"].([]any)
-{{changes}}
-	for _, name := range []string{${listed(SERVER)}} {
-		delete(shipment, name)
-	}
-	for _, one := range vehicles {
-		for _, name := range []string{${listed(SERVER_OF_VEHICLE)}} {
-			delete(one.(map[string]any), name)
-		}
-	}
-	body, err := json.Marshal(shipment)
-	check(err)`,
-    shipment: ', body',
-    nothing: ', nil',
-    updateImport: '\t"encoding/json"\n',
-    argumentImport: '\t"net/url"\n',
-    auth: [
-      '	request.SetBasicAuth(os.Getenv("SERVICE_ID"), os.Getenv("SERVICE_SECRET"))',
-      '	request.Header.Set("Authorization", "Bearer "+os.Getenv("SERVICE_TOKEN"))',
-    ],
-    program: `{{comments}}package main
-
-import (
-	"bytes"
-{{updateImport}}	"fmt"
-	"io"
-	"net/http"
-{{argumentImport}}	"os"
-	"time"
-)
-
-var client = http.Client{Timeout: ${TIMEOUT_S} * time.Second}
-
-func service(method string, url string, body []byte) []byte {
-	request, err := http.NewRequest(method, url, bytes.NewReader(body))
-	check(err)
-{{auth}}
-	request.Header.Set("Content-Type", "application/json")
-	reply, err := client.Do(request)
-	check(err)
-	defer reply.Body.Close()
-	text, err := io.ReadAll(reply.Body)
-	check(err)
-	if reply.StatusCode < 200 || reply.StatusCode > 299 {
-		check(fmt.Errorf("%s %s", reply.Status, text))
-	}
-	return text
-}
-
-func check(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-func main() {
-{{guard}}	url := {{url}}
-{{update}}	fmt.Printf("%s\\n", service("{{method}}", url{{sent}}))
-}
-`,
-  },
-
   java: {
     url: ['System.getenv("SERVICE_URL")', 'URLEncoder.encode(args[0], StandardCharsets.UTF_8)'],
     guard: `        if (args.length == 0 || args[0].isEmpty()) {
@@ -550,13 +446,12 @@ func main() {
             if (shipment.path("vehicles").size() == 1{{orVin}}) vehicle = (ObjectNode) one;
         if (vehicle == null) throw new RuntimeException("${UNCHOSEN}.");`,
     update: `        ObjectMapper mapper = new ObjectMapper();
-        ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url, null));
+        ObjectNode shipment = (ObjectNode) mapper.readTree(service("GET", url));
         if (!shipment.has("id")) throw new RuntimeException("${NO_SHIPMENT}");
 {{changes}}
         shipment.remove(List.of(${listed(SERVER)}));
         for (JsonNode one : shipment.path("vehicles")) ((ObjectNode) one).remove(List.of(${listed(SERVER_OF_VEHICLE)}));`,
     shipment: ', mapper.writeValueAsString(shipment)',
-    nothing: ', null',
     updateImport: JACKSON,
     auth: [
       `        String credential = System.getenv("SERVICE_ID") + ":" + System.getenv("SERVICE_SECRET");
@@ -572,13 +467,13 @@ import java.util.*;
 class Call {
     static final HttpClient client = HttpClient.newHttpClient();
 
-    static String service(String method, String url, String body) throws Exception {
+    static String service(String method, String url, String... body) throws Exception {
 {{auth}}
         HttpRequest request = HttpRequest.newBuilder(URI.create(url))
             .timeout(Duration.ofSeconds(${TIMEOUT_S}))
             .header("Authorization", authorization)
             .header("Content-Type", "application/json")
-            .method(method, body == null ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body))
+            .method(method, body.length == 0 ? HttpRequest.BodyPublishers.noBody() : HttpRequest.BodyPublishers.ofString(body[0]))
             .build();
         HttpResponse<String> reply = client.send(request, HttpResponse.BodyHandlers.ofString());
         if (reply.statusCode() < 200 || reply.statusCode() > 299) throw new RuntimeException(reply.statusCode() + " " + reply.body());
