@@ -354,7 +354,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   'migration report': {
     about: 'Reports who still uses version 1 and what blocks them.',
-    options: [tenant('Reports only on this tenant.'), json('Prints JSON instead of Markdown.')],
+    options: [tenant('Reports only on this tenant.'), json()],
     examples: ['transload migration report --tenant acme --json'],
     load: from(() => import('./commands/migration.ts'))('report'),
   },

@@ -54,6 +54,10 @@ export function aligned(rows: readonly (readonly string[])[]): readonly string[]
   )
 }
 
+/** Returns lines below a title; none without lines. */
+export const titled = (title: string, lines: readonly string[]): readonly string[] =>
+  lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
+
 const SECOND_MS = 1_000
 export const MINUTE_MS = 60 * SECOND_MS
 const HOUR_MS = 60 * MINUTE_MS

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
-import { markdownOf } from '../../src/operator/commands/migration.ts'
+import { linesOf } from '../../src/operator/commands/migration.ts'
 import { readReport } from '../../src/operator/reports/report.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
@@ -17,13 +17,13 @@ import { fillCounts } from '../pages/sample-counts.ts'
 const LONG_MS = 60_000
 const STORE_URL = 'store.db'
 
-test('the report in Markdown has not changed', async () => {
+test('the report has not changed', async () => {
   const now = Date.UTC(2031, 2, 4, 5, 6, 7)
   const store = createMemoryStore({ now: () => now })
   const catalog = await loadMappings()
   const written = async (tenants: readonly string[]) =>
-    `${markdownOf(await readReport({ store, catalog, tenants })).join('\n')}\n`
-  await expect(await written([])).toMatchFileSnapshot('output/migration-empty.md')
+    `${linesOf(await readReport({ store, catalog, tenants })).join('\n')}\n`
+  await expect(await written([])).toMatchFileSnapshot('output/migration-empty.txt')
   await fillCounts(store)
   const day = Math.floor(now / DAY_MS)
   const acme = { tenant: 'acme', day, use: 'version-1', action: 'shipment.create' } as const
@@ -36,8 +36,8 @@ test('the report in Markdown has not changed', async () => {
   ] as const
   await store.addCounts({ instance: 'sample', no: 2, days: [day], calls, names: [] })
   const text = await written(['silent'])
-  expect(text).toContain('| PUT /v2/shipments/{shipment_id} |')
-  await expect(text).toMatchFileSnapshot('output/migration.md')
+  expect(text).toContain('  PUT /v2/shipments/{shipment_id}  ')
+  await expect(text).toMatchFileSnapshot('output/migration.txt')
 })
 
 test('a report is the same as the page of a running gateway, and knows the tenants of the file', {
@@ -61,13 +61,13 @@ test('a report is the same as the page of a running gateway, and knows the tenan
   const { code, out } = await report()
   expect(code).toBe(0)
   const headline = 'No: 3 of 7 callers still use version 1.'
-  expect(out).toContain(`# Can version 1 be switched off?\n\n**${headline}**\n`)
+  expect(out).toContain(`${headline}\n`)
   expect(JSON.parse((await report('--json')).out)).toMatchObject({ headline })
-  expect(out).toMatch(/^\| silent \| never seen \|/m)
-  // No character that controls a terminal or a browser.
-  for (const obeyed of ['<img', '\u001b', '\u202e']) expect(out).not.toContain(obeyed)
+  expect(out).toMatch(/^ {2}silent +never seen/m)
+  // No character that controls a terminal.
+  for (const obeyed of ['\u001b', '\u202e']) expect(out).not.toContain(obeyed)
   const { out: one } = await report('--tenant', 'acme')
-  expect(one).toContain('### Remaining work')
+  expect(one).toContain('\nBlocks migration\n')
   expect(one).not.toContain('quieter')
   expect(one).not.toContain(headline)
   const err = 'transload: there is no tenant nobody\n'

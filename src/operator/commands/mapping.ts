@@ -19,6 +19,7 @@ import type { Problem } from '../../language/mapping/fields.ts'
 import { suggestion } from '../../language/text/nearest.ts'
 import { openService } from '../../outside/service/service.ts'
 import { type Language, snippet } from '../pages/snippets.ts'
+import { titled } from '../words.ts'
 import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { mappingsOf, withoutService } from './open-store.ts'
 import { type JsonOption, print, printJson } from './output.ts'
@@ -85,34 +86,30 @@ function explanationOf(run: DryRun): readonly string[] {
   const refused = new Set(problems.map(({ field }) => field))
   return [
     `${action}: ${ok ? `${request.method} ${request.url}` : `refused with ${reply.status}, so nothing would be sent`}`,
-    ...section(
+    ...titled(
       'Problems',
       problems.map(({ message }) => message),
     ),
-    ...section(
+    ...titled(
       'Unknown',
       unknown.map((name) => (didYouMean[name] ? `${name}; did you mean ${didYouMean[name]}?` : name)),
     ),
-    ...section(
+    ...titled(
       'Fields',
       fields.map((field) => {
         const from = field.from.length > 0 ? field.from.join(' + ') : field.origin
         return `${field.to.padEnd(width)}  ${JSON.stringify(field.after)}  ← ${from}${remarksOf(field)}`
       }),
     ),
-    ...section(
+    ...titled(
       'Unused',
       unused.filter(({ field }) => !refused.has(field)).map(({ field, why }) => `${field}: ${why}`),
     ),
     ...(ok
-      ? section('Body', request.body ? [JSON.stringify(request.body)] : [])
-      : section('Answer', [JSON.stringify(reply.v1)])),
-    ...section('Notes', remarks),
+      ? titled('Body', request.body ? [JSON.stringify(request.body)] : [])
+      : titled('Answer', [JSON.stringify(reply.v1)])),
+    ...titled('Notes', remarks),
   ]
-}
-
-function section(title: string, lines: readonly string[]): readonly string[] {
-  return lines.length > 0 ? ['', title, ...lines.map((line) => `  ${line}`)] : []
 }
 
 function remarksOf({ loss, assumed, warning }: DryRun['fields'][number]): string {

@@ -1,9 +1,9 @@
 import { readTenantNames } from '../../language/config/tenants-file.ts'
-import { escapeControls } from '../../language/text/service-text.ts'
 import { DAYS_SHOWN, type MigrationReport, readReport, type TenantReport } from '../reports/report.ts'
-import { percent, type Verdict, verdictStates } from '../reports/verdict.ts'
+import { tableOf } from '../reports/tables.ts'
+import { percent, sumOf, verdictStates } from '../reports/verdict.ts'
 import { problemsOf } from '../reports/work.ts'
-import { plural, tenantName, total } from '../words.ts'
+import { aligned, plural, tenantName, titled } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type Options, print, printJson } from './output.ts'
@@ -17,38 +17,29 @@ export function report({ tenant, json }: Options<'json', 'tenant'>): Promise<num
     const found = await readReport({ store, catalog: await mappingsOf(config), tenants }, tenant)
     if (tenant !== undefined && found.tenants.length === 0) throw new CommandFailed(`there is no tenant ${tenant}`)
     if (json) printJson(found, 2)
-    else print(...markdownOf(found))
+    else print(...linesOf(found))
     return 0
   })
 }
 
-/** Writes a report as lines of Markdown. */
-export function markdownOf(report: MigrationReport): readonly string[] {
+/** Writes a report as lines of text: the tables of its page. */
+export function linesOf(report: MigrationReport): readonly string[] {
   const { generatedAt, watchedSince, watchedDays, headline, verdict, tenants } = report
   const watched =
     watchedSince === undefined
       ? 'No gateway has counted a call yet.'
       : `Gateways have watched since ${watchedSince}, on ${plural(watchedDays, 'day')}.`
+  const list = tenants.map(({ tenant, verdict: { state }, use, ...rest }) => ({
+    ...sumOf(use),
+    ...rest,
+    tenant: tenantName(tenant),
+    verdict: verdictStates[state],
+    blockers: problemsOf(rest).length,
+  }))
   return [
-    '# Can version 1 be switched off?',
-    '',
-    ...(headline === undefined ? [] : [`**${text(headline)}**`, '']),
-    `${watched} As of ${generatedAt}.`,
-    '',
-    ...verdictLines(verdict),
-    '## Tenants',
-    '',
-    ...table(
-      ['Tenant', 'Verdict', 'Last version-1 call', `Version 1, ${DAYS_SHOWN} days`, 'Version 2', 'Blocking'],
-      tenants.map(({ tenant, verdict: own, lastVersion1 = 'none', use, ...rest }) => [
-        tenantName(tenant),
-        verdictStates[own.state],
-        lastVersion1,
-        total(use, 'version1'),
-        total(use, 'version2'),
-        problemsOf(rest).length,
-      ]),
-    ),
+    ...(headline === undefined ? [] : [headline, ...verdict.reasons]),
+    `${watched} As of ${generatedAt}. Calls are those of ${DAYS_SHOWN} days.`,
+    ...tabled('Tenants', list, 'tenant verdict lastVersion1 version1 version2 blockers'),
     ...tenants.flatMap(tenantLines),
   ]
 }
@@ -56,74 +47,41 @@ export function markdownOf(report: MigrationReport): readonly string[] {
 function tenantLines(report: TenantReport): readonly string[] {
   const { tenant, verdict, weeklyShares, work, actions, errors, unknownFields, agents, networks } = report
   const shares = weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
+  const since = verdict.since === undefined ? '' : ` since ${verdict.since}`
+  const names = 'name count first last'
+  const others = work.flatMap(({ blocks, equivalents, ...item }) =>
+    blocks === undefined ? [{ ...item, equivalents: equivalents.join(', ') }] : [],
+  )
   return [
-    `## ${text(tenantName(tenant))}`,
     '',
-    ...verdictLines(verdict),
+    `${tenantName(tenant)}: ${verdictStates[verdict.state]}${since}`,
+    ...verdict.reasons,
     `Share of version 2 in each of the last four weeks: ${shares}.`,
-    '',
-    ...section(
-      'Remaining work',
-      ['Kind', 'Action', 'Name', 'Blocks', 'Version 2', 'Note', 'Count'],
-      work.map(({ kind, action, name, blocks = '', equivalents, note, count }) => [
-        kind,
-        action,
-        name || OTHERS,
-        blocks,
-        equivalents.join(', '),
-        note,
-        count,
-      ]),
-    ),
-    ...section(
-      'Actions',
-      ['Action', 'Calls', 'Replayed', 'Failed', "Callers' mistakes"],
-      actions.map(({ action, ...item }) => [
-        action || 'not recognized',
-        item.calls,
-        item.replayed,
-        item.failed,
-        item.mistakes,
-      ]),
-    ),
-    ...section(
-      'Errors',
-      ['Error', 'Count', 'Last seen', 'Request id of the last one'],
-      errors.map(({ name, count, last, requestId }) => [name, count, last, requestId]),
-    ),
-    ...Object.entries({ 'Unknown fields': unknownFields, 'User agents': agents, Networks: networks }).flatMap(
-      ([title, of]) =>
-        section(
-          title,
-          ['Name', 'Count', 'First seen', 'Last seen'],
-          of.map(({ name, count, first, last }) => [name || OTHERS, count, first, last]),
-        ),
-    ),
+    ...tabled('Blocks migration', problemsOf(report), 'problem count last todo'),
+    ...tabled('Other changes', others, 'name kind action count equivalents note'),
+    ...tabled('Actions', actions, 'action calls replayed failed mistakes'),
+    ...tabled('Errors', errors, 'name count last requestId'),
+    ...tabled('Unknown fields', unknownFields, names),
+    ...tabled('User agents', agents, names),
+    ...tabled('Networks', networks, names),
   ]
 }
 
-const OTHERS = 'all others'
-
-const verdictLines = ({ state, since, reasons }: Verdict): readonly string[] => [
-  `**${verdictStates[state]}**${since === undefined ? '' : ` since ${since}`}`,
-  '',
-  ...reasons.flatMap((reason) => [text(reason), '']),
-]
-
-type Rows = readonly (readonly (string | number)[])[]
-
-const section = (title: string, head: readonly string[], rows: Rows): readonly string[] =>
-  rows.length === 0 ? [] : [`### ${title}`, '', ...table(head, rows)]
-
-function table(head: readonly string[], rows: Rows): readonly string[] {
-  const line = (cells: Rows[number]) => `| ${cells.map((cell) => text(String(cell))).join(' | ')} |`
-  return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), '']
+const HEADINGS = {
+  lastVersion1: 'last version-1 call',
+  version1: 'version 1',
+  version2: 'version 2',
+  last: 'last seen',
+  first: 'first seen',
+  todo: 'what to do',
+  equivalents: 'version 2',
+  mistakes: 'caller errors',
+  requestId: 'request id of the last one',
 }
 
-/** The characters that Markdown, or the HTML in it, would obey. Braces, and a `_` within a word, are plain text. */
-const MARKUP = /[\\`*[\]<>#|~&]|(?<!\w)_|_(?!\w)/g
-const ENTITIES: Readonly<Record<string, string>> = { '<': '&lt;', '>': '&gt;', '&': '&amp;' }
-
-/** Returns text as Markdown shows it. */
-const text = (value: string): string =>
-  escapeControls(value).replace(MARKUP, (found) => ENTITIES[found] ?? `\\${found}`)
+/** Returns rows below a title; none without rows. One without a name stands for all others. */
+function tabled(title: string, list: readonly object[], columns: string): readonly string[] {
+  const { head, rows } = tableOf(list, columns, HEADINGS)
+  const lines = rows.map(([name = '', ...cells]) => [name || 'others', ...cells])
+  return titled(title, lines.length > 0 ? aligned([head, ...lines]) : [])
+}

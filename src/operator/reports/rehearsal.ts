@@ -1,13 +1,14 @@
 import { html, raw } from 'hono/html'
 import { masked } from '../../labs/rehearse/compare.ts'
 import type { RecordedFile } from '../../labs/rehearse/recording.ts'
-import { HIDDEN, type LinePlace, OTHERS, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
+import { HIDDEN, OTHERS, type Rehearsal, type Spot, type Table } from '../../labs/rehearse/rehearsal.ts'
 import { fieldProblems, looseName, meantField } from '../../language/mapping/fields.ts'
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
 import { type Html, shown, table } from '../pages/layout.ts'
-import { aligned, errorTitle, grouped, largestFirst, plural, total } from '../words.ts'
+import { aligned, errorTitle, grouped, largestFirst, plural, titled, total } from '../words.ts'
+import { tableOf } from './tables.ts'
 import { percent } from './verdict.ts'
 
 /** The findings of a rehearsal, as `--json` prints them. */
@@ -170,7 +171,6 @@ const ROUNDING = 1e-7
 
 const shareText = (share: number | null): string =>
   share === null ? 'no call could be judged' : `${Math.floor(share * 100_000 + ROUNDING) / 1000} %`
-const at = ({ file, line }: LinePlace): string => `${file}:${line}`
 
 /** The headings of columns that are not named as their members. */
 const HEADINGS: Readonly<Record<string, string>> = {
@@ -184,18 +184,6 @@ const HEADINGS: Readonly<Record<string, string>> = {
   examples: 'native → translated',
 }
 
-/** Writes any value of a report for people. */
-function cellOf(value: unknown): string {
-  if (typeof value === 'number') return grouped(value)
-  if (Array.isArray(value)) {
-    if (typeof value[0] === 'string') return value.slice(0, 3).join(', ')
-    const [most, ...others] = value.flatMap(({ caller }: { readonly caller: string }) => caller || [])
-    return most ? `${most}${others.length > 0 ? ` and ${others.length} more` : ''}` : ''
-  }
-  // The only objects are places.
-  return typeof value === 'object' && value !== null ? at(value as LinePlace) : String(value ?? '')
-}
-
 const PROBLEM_COLUMNS = 'kind count message example first last callers advice'
 
 /** Lays a report out for people, refusals first: the same tables with a title as text and as a page. */
@@ -204,11 +192,14 @@ function sectionsOf(report: Report) {
     ...one,
     message: action ? `${action}: ${message}` : message,
   }))
-  const section = (title: string, list: readonly Readonly<Record<string, unknown>>[], columns: string) => {
-    const keys = columns.split(' ')
-    const rows = list.map((one) => keys.map((key) => cellOf(one[key])))
-    return { title, head: keys.map((key) => HEADINGS[key] ?? key), rows }
-  }
+  const section = (title: string, list: readonly object[], columns: string) => ({
+    title,
+    ...tableOf(list, columns, HEADINGS),
+  })
+  const compared = report.compared.map(({ examples, ...one }) => ({
+    ...one,
+    examples: examples.slice(0, 3).join(', '),
+  }))
   return [
     section(
       'Refusals',
@@ -224,7 +215,7 @@ function sectionsOf(report: Report) {
     section('Unknown fields', report.unknown, 'action name count first means'),
     section('Unknown vehicle types', report.vehicleTypes, 'example count first'),
     section('Unknown ActionNames', report.actionNames, 'example count first'),
-    section('Compared replies', report.compared, 'action field equal differs noise examples'),
+    section('Compared replies', compared, 'action field equal differs noise examples'),
     section('Lines that are not calls', report.unreadable, 'why count first'),
     section(
       'Files',
@@ -249,7 +240,7 @@ const ROWS_SHOWN = 20
 export function reportLines(report: Report): readonly string[] {
   const sections = sectionsOf(report).flatMap(({ title, head, rows }) => {
     const few = rows.slice(0, ROWS_SHOWN)
-    const rest = rows.length > few.length ? [`  … and ${rows.length - few.length} more (--json has all)`] : []
+    const rest = rows.length > few.length ? [`… and ${rows.length - few.length} more (--json has all)`] : []
     const lines = head.includes('what to do')
       ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
           `${count} × ${kind}  ${problem}`,
@@ -257,7 +248,7 @@ export function reportLines(report: Report): readonly string[] {
           `    ${advice}`,
         ])
       : aligned([head, ...few])
-    return ['', title, ...lines.map((line) => `  ${line}`), ...rest]
+    return titled(title, [...lines, ...rest])
   })
   return [verdictOf(report), ...sections]
 }
