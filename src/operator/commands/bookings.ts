@@ -14,7 +14,6 @@ import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/s
 import { publicView } from '../../state/bookings/bookings.ts'
 import {
   type BookedShipment,
-  healedBy,
   type Settlement,
   type SettlementResult,
   settle as settleClaim,
@@ -40,19 +39,12 @@ export function list({ json = false, state, tenant, reference, ...options }: Lis
     const listed = await printPages(
       pages<Claim>((after) => store.listClaims({ ...filter, after }), PAGE),
       { json },
-      (claim) => viewOf(store, claim),
+      publicView,
       COLUMNS,
-      ({ healed }) => (healed ? [`healed: ${healed}`] : []),
     )
     if (!json) printError(plural(listed, 'booking'))
     return 0
   })
-}
-
-/** Returns what operators see of a booking, with how the gateway found the shipment of one that was unknown. */
-async function viewOf(store: Store, claim: Claim) {
-  const healed = claim.state === 'booked' ? healedBy(await store.audit(claim.handle)) : undefined
-  return { ...publicView(claim), healed }
 }
 
 /** Shows a booking with its audit trail. */
@@ -62,7 +54,7 @@ export function show(handle: string, { json }: JsonOption): Promise<number> {
     const claim = await store.claimByHandle(handle)
     if (!claim && trail.length === 0) throw noBooking(handle)
     // The row of a key that was free belongs to the later booking; only the audit trail remains of the earlier one.
-    const view = claim ? await viewOf(store, claim) : { key: handle, state: trail.at(-1)?.to, superseded: true }
+    const view = claim ? publicView(claim) : { key: handle, state: trail.at(-1)?.to, superseded: true }
     if (json) printJson({ ...view, audit: trail.map((entry) => ({ ...entry, at: isoTime(entry.at) })) }, 2)
     else print(...cardOf(handle, claim, trail, store.now()))
     return 0

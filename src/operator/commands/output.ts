@@ -42,15 +42,14 @@ export function printResult({ json }: JsonOption, value: object, ...lines: reado
 export async function printPages<Thing, Column extends string, View extends Readonly<Record<Column, string | number>>>(
   pages: AsyncIterable<readonly Thing[]>,
   { json }: JsonOption,
-  viewOf: (thing: Thing) => View | Promise<View>,
+  viewOf: (thing: Thing) => View,
   columns: readonly Column[],
-  moreCells: (view: View) => readonly string[] = () => [],
 ): Promise<number> {
   const heading = columns.map((name) => name.toUpperCase())
-  const cellsOf = (view: View) => [...columns.map((name) => String(view[name]) || '-'), ...moreCells(view)]
+  const cellsOf = (view: View) => [...columns.map((name) => String(view[name]) || '-')]
   let printed = 0
   for await (const page of pages) {
-    const views = await Promise.all(page.map(viewOf))
+    const views = page.map(viewOf)
     // Every page is as wide as the heading, which stands above the first one.
     if (json) for (const view of views) printJson(view)
     else print(...aligned([heading, ...views.map(cellsOf)]).slice(printed === 0 && page.length > 0 ? 0 : 1))

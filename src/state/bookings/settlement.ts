@@ -55,12 +55,6 @@ const SETTLED_AS_NOT_BOOKED = 'settled: not booked'
 const HEALED = 'healed: '
 const REOPENED = 'reopened'
 
-/** Returns from the audit trail how a gateway found a booking's shipment; undefined if none did. */
-export function healedBy(audit: readonly AuditEntry[]): HealedBy | undefined {
-  const last = audit.findLast(({ to }) => to === 'booked')
-  return HEALED_BY.find((how) => last?.why === HEALED + how)
-}
-
 /** Reports whether an operator took back the last settlement. From then on, only an operator settles the booking. */
 export const isReopened = (audit: readonly AuditEntry[]): boolean => audit.at(-1)?.why === REOPENED
 
