@@ -10,8 +10,7 @@ ${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### $
 
 /** The assumptions of an area. Where all of it needs the same, the heading says so once. */
 function areaList(all: readonly Assumption[]): string {
-  const needs = (one: Assumption) => `${one.effect}${one.stageOnly ? ' and the stage' : ''}`
-  const [shared, other] = new Set(all.map(needs))
-  const lines = all.map((one) => `- \`${one.id}\`: ${one.sentence}${other ? ` Needs ${needs(one)}.` : ''}\n`)
+  const [shared, other] = new Set(all.map(({ effect }) => effect))
+  const lines = all.map(({ id, sentence, effect }) => `- \`${id}\`: ${sentence}${other ? ` Needs ${effect}.` : ''}\n`)
   return `${other ? '' : `All need ${shared}.\n\n`}${lines.join('')}`
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Allowed, type Assumption, assumptions, type Result, tryAll } from '../../src/labs/certify/assumptions.ts'
+import { type Assumption, assumptions, type Result, tryAll } from '../../src/labs/certify/assumptions.ts'
 import { cleanUp, openJournal } from '../../src/labs/certify/journal.ts'
 import { openTrial, shape } from '../../src/labs/certify/trial.ts'
 import { readConfig } from '../../src/language/config/config.ts'
@@ -29,11 +29,7 @@ export function contradicting({ id }: Assumption): Setting {
 }
 
 /** Checks one assumption, or all of them, with a stand-in. */
-export async function tried(
-  id: string | undefined,
-  { faults = [], ...options }: Setting,
-  allowed: Allowed = 'bookings',
-) {
+export async function tried(id: string | undefined, { faults = [], ...options }: Setting, mayBook = true) {
   const sandbox = await startSandbox(options)
   sandbox.fail(...faults)
   const config = readConfig({ V2_BASE_URL: sandbox.url, UPSTREAM_TIMEOUT_MS: '10000' })
@@ -58,7 +54,7 @@ export async function tried(
   })
   const all: Result[] = []
   const wanted = assumptions.filter((one) => id === undefined || one.id === id)
-  for await (const [, result] of tryAll(wanted, trial, allowed)) all.push(result)
+  for await (const [, result] of tryAll(wanted, trial, mayBook)) all.push(result)
   const requests = sandbox.requests.map(({ method, path }) => `${method} ${shape(path)}`)
   const [result] = all
   return { result, all, sandbox, requests, file, clean: () => cleanUp(trial, journal) }

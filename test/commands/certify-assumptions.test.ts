@@ -5,7 +5,7 @@ import { openSandbox } from '../bookings/desk.ts'
 import { OWN } from '../gateway.ts'
 import { replay } from './transcript.ts'
 
-test('a plan sends nothing, nor does a mistake in the command line of a trial', async () => {
+test('a mistake in the command line of a trial sends nothing', async () => {
   const sandbox = await openSandbox()
   await replay('output/certify-mistakes', { ...OWN, V2_BASE_URL: sandbox.url })
   expect(sandbox.requests).toEqual([])

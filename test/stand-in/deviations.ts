@@ -100,10 +100,6 @@ const sending = (kind: Kind, place: string, change: (value: unknown) => unknown)
 })
 
 const IS_UUID = /^[0-9a-f-]{36}$/
-const MOST_READS = 5
-/** A limit below that of most services. */
-const MOST_BYTES = 100 * 1024
-const reads = new WeakMap<DemoService, number>()
 const DATE = 'pickup.available_pickup_dttm'
 const ZONE = /[+-]\d{4}$/
 
@@ -130,13 +126,6 @@ const DEVIATIONS = {
     on: ['quote'],
     after: (reply) => (reply.status === 422 ? { status: 200, body: { shipment_id: '', price: 0 } } : reply),
   },
-
-  'body-256-kib': { before: ({ body }) => (body.length > MOST_BYTES ? refusal(413) : undefined) },
-  'reads-in-a-row': refusing('read', 429, ({ service }) => {
-    const count = (reads.get(service) ?? 0) + 1
-    reads.set(service, count)
-    return count > MOST_READS
-  }),
 
   'quote-is-object': telling(['quote'], (data) => ({ data })),
   'quote-returns-shipment-id': telling(['quote'], ({ shipment_id: quote_id, ...rest }) => ({ ...rest, quote_id })),

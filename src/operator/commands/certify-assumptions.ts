@@ -1,12 +1,4 @@
-import {
-  type Allowed,
-  type Assumption,
-  assumptions,
-  forbidden,
-  type Result,
-  tryAll,
-  verdicts,
-} from '../../labs/certify/assumptions.ts'
+import { type Assumption, assumptions, type Result, tryAll, verdicts } from '../../labs/certify/assumptions.ts'
 import { type CleanedUp, cleanUp, openJournal } from '../../labs/certify/journal.ts'
 import { NotAnswered, openTrial, type Trial } from '../../labs/certify/trial.ts'
 import { readConfig } from '../../language/config/config.ts'
@@ -19,7 +11,7 @@ import { CommandFailed, EXIT_CONTRADICTED, EXIT_FAILED, UsageError } from './fai
 import { type Options, print, printError } from './output.ts'
 import { watchSignals } from './process.ts'
 
-type AssumptionsOptions = Options<'bookings' | 'plan' | 'cleanUp', 'stage' | 'tenant' | 'only'> & {
+type AssumptionsOptions = Options<'bookings', 'stage' | 'tenant' | 'only'> & {
   readonly journal: string
 }
 
@@ -30,12 +22,8 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   const own = await chosenAccount(config, asked.tenant)
   const { address } = own
   const service = address.origin + address.prefix
-  const allowed = allowedBy(asked, service)
+  requireStage(asked, service)
   const wanted = assumptions.filter(({ id }) => only?.has(id) ?? true)
-  if (asked.plan) {
-    print(...planLines(wanted, allowed, service))
-    return 0
-  }
 
   const journal = openJournal(asked.journal, { address: service, tenant: own.tenant })
   const upstream = openUpstream(config)
@@ -52,13 +40,9 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
   try {
     const cleaning = trialUntil()
     const earlierLeft = await cleanUp(cleaning, journal)
-    if (asked.cleanUp) {
-      print(...cleanedUpLines(earlierLeft))
-      return earlierLeft.left.length === 0 ? 0 : EXIT_FAILED
-    }
     if (earlierLeft.canceled + earlierLeft.left.length > 0) printError(...cleanedUpLines(earlierLeft))
     const trial = trialUntil(stop.signal)
-    const { results, failure } = await tried(wanted, trial, allowed, stop.signal)
+    const { results, failure } = await tried(wanted, trial, asked.bookings === true, stop.signal)
     const cleanedUp = await cleanUp(cleaning, journal)
     const counts = verdicts.map((verdict) => `${results.filter((one) => one.verdict === verdict).length} ${verdict}`)
     print('', `${plural(results.length, 'assumption')}: ${counts.join(', ')}.`, ...cleanedUpLines(cleanedUp))
@@ -74,12 +58,12 @@ export async function certifyAssumptions(asked: AssumptionsOptions): Promise<num
 }
 
 /** Tries what is allowed. A failure comes after the results before it, for the clean-up has to follow. */
-async function tried(wanted: readonly Assumption[], trial: Trial, allowed: Allowed, stop: AbortSignal) {
+async function tried(wanted: readonly Assumption[], trial: Trial, mayBook: boolean, stop: AbortSignal) {
   const results: Result[] = []
   let title = ''
   let failure: unknown
   try {
-    for await (const [assumption, result] of tryAll(wanted, trial, allowed)) {
+    for await (const [assumption, result] of tryAll(wanted, trial, mayBook)) {
       results.push(result)
       if (assumption.area !== title) print('', assumption.area)
       title = assumption.area
@@ -101,10 +85,10 @@ function onlyOf(ids: string | undefined): ReadonlySet<string> | undefined {
   return new Set(wanted)
 }
 
-/** Returns what the operator allows at an address; throws if the stage that they named is another address. */
-function allowedBy({ stage, bookings }: AssumptionsOptions, service: string): Allowed {
+/** Throws unless the service is the stage that the operator named; test bookings need one. */
+function requireStage({ stage, bookings }: AssumptionsOptions, service: string): void {
   if (stage === undefined) {
-    if (!bookings) return 'production'
+    if (!bookings) return
     throw new CommandFailed(
       `--bookings needs --stage: name the address of the service, ${service}, if it is the stage and not production`,
     )
@@ -117,7 +101,6 @@ function allowedBy({ stage, bookings }: AssumptionsOptions, service: string): Al
       `--stage names ${origin + prefix}, but the gateway calls ${service}; set V2_BASE_URL, or base_url of the tenant, to the stage`,
     )
   }
-  return bookings ? 'bookings' : 'stage'
 }
 
 const VERDICT_CHARACTERS = Math.max(...verdicts.map((verdict) => verdict.length))
@@ -135,25 +118,6 @@ function cleanedUpLines({ canceled, left }: CleanedUp): readonly string[] {
   return [
     `Canceled ${plural(canceled, 'test booking')}.`,
     ...left.map((line) => `May be left at the service: ${line}`),
-    ...(left.length > 0 ? ['"transload certify assumptions --clean-up" tries again.'] : []),
-  ]
-}
-
-/** Lists what would be tried. */
-function planLines(wanted: readonly Assumption[], allowed: Allowed, service: string): readonly string[] {
-  const tried = wanted.filter((assumption) => forbidden(assumption, allowed) === undefined)
-  const books = tried.filter(({ effect }) => effect === 'bookings').length
-  return [
-    `Would try ${tried.length} of ${wanted.length} assumptions at ${service}; ${books} of them make test bookings. Nothing is sent now.`,
-    ...[...Map.groupBy(wanted, ({ area }) => area)].flatMap(([title, own]) => [
-      '',
-      title,
-      ...own.map((assumption) => {
-        const { id, how, effect } = assumption
-        const reason = forbidden(assumption, allowed)
-        const what = reason === undefined ? effect : `not tried: ${reason}`
-        return `  ${id.padEnd(ID_CHARACTERS)}  ${how} (${what})`
-      }),
-    ]),
+    ...(left.length > 0 ? ['The next run tries again.'] : []),
   ]
 }
