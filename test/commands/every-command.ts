@@ -17,14 +17,7 @@ export const families = [
 
 /** Returns command lines that are rejected: every command with each kind of slip. */
 export function badLines(): readonly (readonly string[])[] {
-  const ofFamilies = families.flatMap((family) => [
-    [family],
-    [family, 'bogus'],
-    [family, '--bogus'],
-    ['help', family, 'bogus'],
-    [family, 'help', 'bogus'],
-    [family, 'bogus', '--help'],
-  ])
+  const ofFamilies = families.flatMap((family) => [[family], [family, 'bogus'], [family, '--bogus']])
   const ofCommands = commandWords.flatMap((words) =>
     // Any number of files can be rehearsed.
     [[''], ...(words[0] === 'rehearse' ? [] : [['1', '2', '3', '4', '5']]), ['--bogus']].map((more) => [
@@ -32,16 +25,7 @@ export function badLines(): readonly (readonly string[])[] {
       ...more,
     ]),
   )
-  return [
-    ['bogus'],
-    ['--bogus'],
-    ['-x'],
-    ['help', 'bogus'],
-    ['bogus', '--help'],
-    ...ofFamilies,
-    ...ofCommands,
-    'store copy --to mysql://h/d'.split(' '),
-  ]
+  return [['bogus'], ['--bogus'], ['-x'], ...ofFamilies, ...ofCommands, 'store copy --to mysql://h/d'.split(' ')]
 }
 
 /** Returns the command lines that print help or the version. */
