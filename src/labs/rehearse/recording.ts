@@ -19,14 +19,6 @@ export interface RecordedFile {
   fault?: string
 }
 
-/** Reports the progress of reading, and stops it. */
-export interface Reading {
-  readonly files: RecordedFile[]
-  /** The bytes read; a compressed file counts compressed. */
-  bytesRead: number
-  isStopped: boolean
-}
-
 const LINE_FEED = 0x0a
 const CHUNK_BYTES = 256 * 1024
 /** A longer line is counted, but left out. */
@@ -43,30 +35,27 @@ export class NotARecording extends Error {
 }
 
 /**
- * Reads files one after the other, as lines with the number of lines before them. If a file is damaged, the lines before the damage count,
- * and the next file follows.
+ * Reads files one after the other, as lines with the number of lines before them; adds each to `files`. If a file is damaged, the lines before
+ * the damage count, and the next file follows.
  */
-export async function* readLines(names: readonly string[], input: Readable, reading: Reading) {
+export async function* readLines(names: readonly string[], input: Readable, files: RecordedFile[]) {
   for (const name of names) {
     const file: RecordedFile = { name }
-    reading.files.push(file)
+    files.push(file)
     const source = name === '-' ? input : createReadStream(name, { highWaterMark: CHUNK_BYTES })
     let before = 0
     try {
-      for await (const bytes of wholeLines(plainLines(counted(source, reading), file))) {
-        if (reading.isStopped) break
+      for await (const bytes of wholeLines(plainLines(source, file))) {
         const lines = bytes.toString().split('\n')
         if (lines.at(-1) === '') lines.pop()
         yield { before, lines }
         before += lines.length
       }
     } catch (error) {
-      const fault = faultOf(error)
-      if (!reading.isStopped) file.fault = fault
+      file.fault = faultOf(error)
     } finally {
       if (name !== '-') source.destroy()
     }
-    if (reading.isStopped) return
   }
 }
 
@@ -81,16 +70,8 @@ function faultOf(error: unknown): string {
 
 const CUT_OFF = 'CUT_OFF'
 
-async function* counted(source: Readable, reading: Reading): AsyncGenerator<Buffer> {
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    if (reading.isStopped) return
-    reading.bytesRead += chunk.length
-    yield chunk
-  }
-}
-
 /** Yields the bytes of a file as lines, in the format that its beginning shows. */
-async function* plainLines(source: AsyncGenerator<Buffer>, file: RecordedFile): AsyncGenerator<Buffer> {
+async function* plainLines(source: Readable, file: RecordedFile): AsyncGenerator<Buffer> {
   let [head, whole] = await opened(source)
   const compression = compressionOf(head)
   if (compression) {
