@@ -2,7 +2,6 @@ import { hash } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { twoDecimals } from '../../../mappings/codecs.ts'
-import { suggestion } from '../../language/text/nearest.ts'
 import { isNotKnown, thingKey } from '../../language/text/service-text.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { isStoredAsGone, type Store, type StoredShipment } from '../../outside/store/store.ts'
@@ -10,9 +9,8 @@ import { allBookings } from '../../state/bookings/bookings.ts'
 import { vinKey } from '../../state/names/resolve.ts'
 import { csvRows, decodedText, fromCell } from '../file-records.ts'
 import { grouped, isoTime, plural } from '../words.ts'
-import { ownAccounts } from './accounts.ts'
 import { CommandFailed, EXIT_FAILED, EXIT_UNREADABLE, FileUnreadable, namingFile, UsageError } from './failures.ts'
-import { storeConfig, withExistingStore } from './open-store.ts'
+import { withExistingStore } from './open-store.ts'
 import { type Options, print, printError, printJson } from './output.ts'
 
 /** The columns of a list, each with usual names as letters and digits alone, the most certain first. */
@@ -110,7 +108,7 @@ export async function audit(
     }
     return await withExistingStore(async (store) => {
       const copied = await copyBookings(store, tenant, audited)
-      if (tenant !== undefined && copied === 0) await requireTenant(tenant)
+      if (tenant !== undefined && copied === 0) printError(`The store has no bookings of ${tenant}.`)
       audited.exec(`COMMIT; ${MATCH}`)
       let found = 0
       const listedAt = file === '-' ? Date.now() : statSync(file).mtimeMs
@@ -132,14 +130,6 @@ export async function audit(
   } finally {
     audited.close()
   }
-}
-
-/** Throws for a tenant that is not in the tenants file, if there is one: every shipment would look as if nobody here had booked it. */
-async function requireTenant(tenant: string): Promise<void> {
-  const names = (await ownAccounts(storeConfig(), [])).map((account) => account.tenant)
-  if (names.length > 0 && !names.includes(tenant))
-    throw new UsageError(`There is no tenant ${tenant}${suggestion(tenant, names)}`)
-  printError(`The store has no bookings of ${tenant}.`)
 }
 
 function chosenColumns(text: string): ReadonlyMap<string, string> {
