@@ -1,4 +1,5 @@
 import { type ErrorCode, errorTable } from '../language/errors.ts'
+import { escapeControls } from '../language/text/service-text.ts'
 import { DAY_MS, OTHER_NAMES } from '../outside/store/scoreboard.ts'
 import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 
@@ -42,8 +43,9 @@ export const shortSummary = ({ summary }: { readonly summary: string }): string 
 /** Writes a time (milliseconds since 1970) in ISO 8601. */
 export const isoTime = (ms: number): string => new Date(ms).toISOString()
 
-/** Returns rows as lines whose columns begin at the same place. */
-export function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+/** Returns rows as lines whose columns begin at the same place, with control characters as a terminal shows them. */
+export function aligned(given: readonly (readonly string[])[]): readonly string[] {
+  const rows = given.map((row) => row.map(escapeControls))
   const widths: number[] = []
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length)
   return rows.map((row) =>
