@@ -372,7 +372,7 @@ const UNKNOWN_PATH: ReadonlySet<number> = new Set([404, METHOD_WRONG])
  * tells what the path is for comes from the service, and then a 404 at the other path may only mean that path.
  */
 function weightOf(reply: UpstreamReply): number {
-  if (reply.status === METHOD_WRONG) return reply.headers.allow ? 2 : 0
+  if (reply.status === METHOD_WRONG) return reply.headers.allow ? 3 : 0
   return isPage(reply) ? 1 : 2
 }
 
