@@ -1,11 +1,13 @@
 /** Promise: the schema is created once, and a step is applied while the previous release runs (contract, section 7). */
 
+import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { copyStore } from '../../src/operator/commands/store.ts'
+import { nameKey } from '../../src/outside/store/names.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { migrate as migratePostgres } from '../../src/outside/store/postgres/session.ts'
 import { type SchemaStep, STEPS, VERSION } from '../../src/outside/store/schema.ts'
@@ -129,13 +131,32 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
   test('that gives approvals a table finds those of earlier releases', async () => {
     const { url, migrate, query } = await engines[engine]()
     await migrate(STEPS.slice(0, 2))
-    await query(
-      `INSERT INTO quotes (tenant, key, own, approval, at, used_day) VALUES ('acme', 'q', 'Q-1', 'sent', 0, 0)`,
-    )
+    // Random, so that PostgreSQL cannot compress it.
+    const long = randomBytes(3_000).toString('base64url')
+    const quotes = [
+      `('acme', 'q', 'Q-1', '["Q-1","O-1"]', 'sent', 0, 0)`,
+      `('acme', 'order', NULL, '["O-1"]', 'sent', 0, 0)`,
+      `('acme', 'long', '${long}', '["${long}"]', 'sent', 0, 0)`,
+      `('acme', 'by"id', NULL, NULL, 'sent', 0, 0)`,
+      `('acme', 'never', 'Q-1', '["Q-1","O-1"]', NULL, 0, 0)`,
+    ]
+    const names = [
+      `('acme', 'Q-1', 0, '', 'never', 0, 0, 0, 'q')`,
+      `('acme', 'O-1', 0, '', 'never', 0, 0, 0, 'by"id\norder')`,
+      `('acme', '${nameKey(long)}', 0, '', 'long', 0, 0, 0, NULL)`,
+      `('acme', 'IMPORTED', 0, '', 'imported', 0, 0, 0, NULL)`,
+    ]
+    await query(`INSERT INTO quotes (tenant, key, own, names, approval, at, used_day) VALUES ${quotes}`)
+    await query(`INSERT INTO names (tenant, name, kind, bearer, id, at, turn, used_day, approved) VALUES ${names}`)
     const store = await openStore(url)
     onTestFinished(() => store.close())
-    for (const name of ['Q-1', 'q'])
-      expect(await store.approvals('acme', [name])).toEqual([{ name, quote: 'q', own: 'Q-1' }])
+    await store.noteApproval({ tenant: 'acme', id: 'imported' }, [])
+    const notedWith = async (name: string) => (await store.approvals('acme', [name])).map(({ quote }) => quote).sort()
+    expect(await notedWith('q')).toEqual(['q'])
+    expect(await notedWith('Q-1')).toEqual(['q'])
+    expect(await notedWith('O-1')).toEqual(['by"id', 'order', 'q'])
+    expect(await notedWith(long)).toEqual(['long'])
+    expect(await notedWith('IMPORTED')).toEqual(['imported'])
   })
 
   test('that fails leaves the store as it was', async () => {
