@@ -18,6 +18,7 @@ import {
   named,
   newClaim,
   newEvent,
+  newName,
   quote,
   SAMPLE_TIME,
   scanned,
@@ -150,6 +151,13 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(noted).toEqual([two, three].map((one) => ({ name: 'Q-1', ...one })))
       expect(await other.approvals('acme', ['id-2'])).toEqual([{ name: 'id-2', ...two }])
       expect(await other.approvals('acme', [long])).toMatchObject([{ name: long }, { name: long }])
+    })
+
+    test('lead to the approval of a quote that had them and got them after it, once a newer quote has them', async () => {
+      const of = (id: string) => ({ tenant: 'acme', id })
+      await store.noteApproval(of('id-1'), [])
+      for (const id of ['id-1', 'id-1', 'id-2', 'id-3']) await store.put({ names: [newName({ id })], quote: of(id) })
+      expect(await other.approvals('acme', [newName().name])).toMatchObject([{ quote: 'id-1' }])
     })
 
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {

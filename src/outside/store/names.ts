@@ -228,7 +228,7 @@ export async function* scan(
 /* Writes */
 
 /** A later write of a name has a greater turn. Most names have one bearer, whose turn takes no space. */
-const nextTurn = (tenant: string, name: string, table = 'names') =>
+export const nextTurn = (tenant: string, name: string, table = 'names'): string =>
   `(SELECT coalesce(max(turn) + 1, 0) FROM transload.${table} WHERE tenant = ${tenant} AND name = ${name})`
 
 /** The new values of a name that exists already, whose row is called `old`, besides its time. */
@@ -240,6 +240,18 @@ const NOTE_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, tur
   ON CONFLICT (tenant, name, quote) DO UPDATE SET used_day = excluded.used_day`
 const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
+
+/** The quote that has a name, if its approval was sent. */
+export const approvedWith = (
+  tenant: string,
+  name: string,
+): string => `transload.names AS named JOIN transload.quotes AS quote
+    ON quote.tenant = named.tenant AND quote.key = transload.thing_key(named.id) AND quote.approval <> ''
+  WHERE named.tenant = ${tenant} AND named.name = ${name} AND named.kind = 0 AND named.bearer = ''`
+
+/** Notes a name that a later quote gets: the quote that has it may have been approved before it had it. */
+const KEEP_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
+  SELECT $1, $2, quote.key, ${nextTurn('$1', '$2', 'approvals AS other')}, ${TODAY} FROM ${approvedWith('$1', '$2')} ON CONFLICT DO NOTHING`
 
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
@@ -323,6 +335,7 @@ export const nameWrites: WorkOf<NameWrites> = {
     if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)
+      if (name.kind === 'quote') yield sql(KEEP_APPROVAL, tenant, text)
       yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
   },

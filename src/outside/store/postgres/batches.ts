@@ -4,12 +4,14 @@ import { afterGathering } from '../../../runtime/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { IS_WHOLE } from '../copy.ts'
 import {
+  approvedWith,
   inAnyCase,
   keyOf,
   NAME_KEY,
   namedIn,
   nameKey,
   nameRow,
+  nextTurn,
   QUOTE,
   QUOTE_PARTS,
   quoteIn,
@@ -186,7 +188,12 @@ const putThings = (table: string, place: number, parts: readonly string[], set: 
 /** The parts of a statement (`WITH`, after `CLOCK`) that write names and things; their three parameters start at this number. */
 const putSteps = (
   first: number,
-) => `put_names AS (INSERT INTO transload.names AS old (${NAME_KEY}, id, whole, at, turn, used_day)
+) => `keep_approvals AS (INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
+    SELECT row.tenant, row.name, approved.key, ${nextTurn('row.tenant', 'row.name', 'approvals AS other')}, ${TODAY}
+    FROM ${rowsOf(first, 'tenant text, name text, kind bigint')}
+    CROSS JOIN LATERAL (SELECT quote.key FROM ${approvedWith('row.tenant', 'row.name')} LIMIT 1) AS approved
+    WHERE row.kind = 0 ON CONFLICT DO NOTHING),
+  put_names AS (INSERT INTO transload.names AS old (${NAME_KEY}, id, whole, at, turn, used_day)
     SELECT ${NAME_KEY}, id, whole, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
     FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, whole text, at bigint, nth int')}
     ON CONFLICT (${NAME_KEY}) DO UPDATE SET ${SET_NAME}, at = greatest(excluded.at, old.at)),
