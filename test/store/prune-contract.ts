@@ -6,7 +6,7 @@ import type { ClaimState, Store } from '../../src/outside/store/store.ts'
 import { pruneTable } from '../../src/state/uses/pruning.ts'
 import { runs } from '../size.ts'
 import type { Place } from './places.ts'
-import { newClaim, newEvent, newName, quote, scanned, shipment } from './samples.ts'
+import { named, newClaim, newEvent, newName, quote, scanned, shipment } from './samples.ts'
 
 const KEEP_DAYS = 3
 const KEEP = { olderThanMs: KEEP_DAYS * DAY_MS, pause: async () => {} }
@@ -99,6 +99,17 @@ export function pruneContract(newPlace: () => Promise<Place>): void {
     await store.noteUses('acme', ['used'])
     expect(await pruneAll(store)).toEqual({ quotes: 1, approvals: 2 })
     expect(await other.approvals('acme', ['Q-1', 'used'])).toMatchObject([{ quote: 'used' }, { quote: 'used' }])
+  })
+
+  test('the approval of an imported quote is found by its number for as long as the number is used', async () => {
+    await store.load([{ ...named({ kind: 'quote', name: 'Q-1', id: 'imported' }), vin: '' }], { replace: false })
+    await pass(GONE_AFTER_DAYS - 1)
+    await store.noteUses('acme', ['Q-1', 'imported'])
+    await pass(GONE_AFTER_DAYS - 1)
+    await pruneAll(store)
+    await store.noteApproval({ tenant: 'acme', id: 'imported' }, [])
+    expect(await other.named('acme', 'Q-1')).toHaveLength(1)
+    expect(await other.approvals('acme', ['Q-1'])).toMatchObject([{ quote: 'imported' }])
   })
 
   test('a key can be claimed while its claim is pruned', async () => {

@@ -208,6 +208,7 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     const keys = names.map(thingKey)
     for (const [table, column, values] of [
       ['names', 'name', names.map(nameKey)],
+      ['approvals', 'name', names.map(nameKey)],
       ['quotes', 'key', keys],
       ['shipments', 'key', keys],
     ] as const) {
