@@ -484,7 +484,11 @@ export async function foreseeBooking(
   const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
   const planned = planCall(request, subject, profile.settings)
   const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
-  if (!isOwn) return { plan: planned, remarks: [STANDING_UNKNOWN, ...(asks ? [approvedFirst('')] : [])] }
+  if (!isOwn)
+    return {
+      plan: planned,
+      remarks: [STANDING_UNKNOWN, ...(asks ? [approvedFirst(', unless an earlier booking has it')] : [])],
+    }
   if (planned.problems.length > 0) return { plan: planned }
   const booking = bookingOf(planned, headers, caller, 0)
   const met = await rooms.bookings.foresee(booking)
