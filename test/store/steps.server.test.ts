@@ -85,6 +85,16 @@ test.each(ENGINES)('many gateways that start at once make one schema on %s', asy
   await Promise.all(stores.map((store) => store.close()))
 })
 
+test('a step of the schema on postgres takes as long as its rows take, not only as long as a query of a call may', async () => {
+  const { url, migrate, query } = await engines.postgres()
+  await migrate(STEPS)
+  const client = new pg.Client({ connectionString: url, query_timeout: 500 })
+  onTestFinished(() => client.end())
+  await client.connect()
+  await migratePostgres(client, [...STEPS, { needs: VERSION, sql: 'SELECT pg_sleep(1)' }])
+  expect(await query('SELECT applied FROM version')).toEqual([{ applied: String(VERSION + 1) }])
+})
+
 describe.each(ENGINES)('a step of the schema on %s', (engine) => {
   test('that adds is applied while the previous release runs, which continues, starts again, and copies what it adds', async () => {
     const { url, migrate, query } = await engines[engine]()
@@ -141,13 +151,15 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
       `('acme', 'never', 'Q-1', '["Q-1","O-1"]', NULL, 0, 0)`,
     ]
     const names = [
-      `('acme', 'Q-1', 0, '', 'never', 0, 0, 0, 'q')`,
-      `('acme', 'O-1', 0, '', 'never', 0, 0, 0, 'by"id\norder')`,
-      `('acme', '${nameKey(long)}', 0, '', 'long', 0, 0, 0, NULL)`,
-      `('acme', 'IMPORTED', 0, '', 'imported', 0, 0, 0, NULL)`,
+      `('acme', 'Q-1', 0, '', 'never', 0, 0, 0, 'q', NULL)`,
+      `('acme', 'O-1', 0, '', 'never', 0, 0, 0, 'by"id\norder', NULL)`,
+      `('acme', '${nameKey(long)}', 0, '', 'long', 0, 0, 0, NULL, '${long}')`,
+      `('acme', 'IMPORTED', 0, '', 'imported', 0, 0, 0, NULL, NULL)`,
     ]
     await query(`INSERT INTO quotes (tenant, key, own, names, approval, at, used_day) VALUES ${quotes}`)
-    await query(`INSERT INTO names (tenant, name, kind, bearer, id, at, turn, used_day, approved) VALUES ${names}`)
+    await query(
+      `INSERT INTO names (tenant, name, kind, bearer, id, at, turn, used_day, approved, whole) VALUES ${names}`,
+    )
     const store = await openStore(url)
     onTestFinished(() => store.close())
     await store.noteApproval({ tenant: 'acme', id: 'imported' }, [])

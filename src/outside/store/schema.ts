@@ -224,15 +224,13 @@ export const STEPS: readonly SchemaStep[] = [
     PRIMARY KEY (tenant, name, quote)
   ) WITHOUT ROWID;
   INSERT INTO transload.approvals SELECT tenant, key, key, 0, used_day FROM transload.quotes WHERE approval <> '';
-  INSERT INTO transload.approvals SELECT tenant, own, key, 0, used_day FROM transload.quotes
-    WHERE approval <> '' AND own <> '' AND length(own) <= 400 ON CONFLICT DO NOTHING;
   INSERT INTO transload.approvals SELECT quote.tenant, value, quote.key, 0, quote.used_day
     FROM transload.quotes AS quote, transload.each(quote.names) WHERE quote.approval <> '' AND length(value) <= 400
     ON CONFLICT DO NOTHING;
   INSERT INTO transload.approvals SELECT name.tenant, name.name, transload.thing_key(name.id), 0, name.used_day
     FROM transload.names AS name
     LEFT JOIN transload.quotes AS quote ON quote.tenant = name.tenant AND quote.key = transload.thing_key(name.id)
-    WHERE name.kind = 0 AND (quote.names IS NULL OR quote.approval <> '') ON CONFLICT DO NOTHING;
+    WHERE name.kind = 0 AND (quote.names IS NULL OR name.whole <> '' AND quote.approval <> '') ON CONFLICT DO NOTHING;
   INSERT INTO transload.approvals SELECT name.tenant, name.name, value, 0, name.used_day FROM transload.names AS name,
     transload.each('["' || replace(replace(replace(name.approved, '\\', '\\\\'), '"', '\\"'), '\n', '","') || '"]')
     WHERE name.approved <> '' ON CONFLICT DO NOTHING;

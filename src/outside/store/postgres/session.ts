@@ -99,6 +99,8 @@ export function startSession(server: Server, onUp: () => void, onDown: (error: E
 
 /* The schema */
 
+/** A step may write a row for each of millions. */
+const STEP_TIMEOUT_MS = 3_600_000
 /** The key of the migration's advisory lock: any number that no other program uses. */
 const MIGRATION_LOCK = 8_246_710_552
 
@@ -144,7 +146,11 @@ export async function migrate(client: ClientBase, steps: readonly SchemaStep[] =
     // Read again inside the lock: another gateway may have migrated meanwhile.
     const applied = await stepsOf(client, steps.length)
     if (applied === 0) await client.query(SCHEMA)
-    for (const step of steps.slice(applied)) await client.query(inDialect(step))
+    for (const step of steps.slice(applied)) {
+      // The driver supports a timeout per query, but its types do not have it.
+      const query = { text: inDialect(step), query_timeout: STEP_TIMEOUT_MS }
+      await client.query(query)
+    }
     if (applied === 0) await client.query(STATISTICS)
     const versions = [neededAfter(steps), steps.length]
     if (applied < steps.length) await client.query('UPDATE transload.version SET version = $1, applied = $2', versions)
