@@ -354,8 +354,10 @@ async function mergeIntoApproved(
       if (foreign && quote !== first) return undefined
       if (foreign) throw foreignShipment(foreign)
       // A booking with an unknown outcome may own this shipment.
-      const [open] = await openBookingsOf(quote, tenant, rooms.store, handle)
-      if (open) throw new NotBooked(gatewayError('booking-under-way/quote', { key: open.handle }, RETRY_SOON))
+      const open = await openBookingsOf(quote, tenant, rooms.store, handle)
+      // It may have been recorded as booked since the shipment counted as mergeable.
+      const [other] = [...open, ...(await holdersOf(tenant, id, rooms.store))].filter((one) => one.handle !== handle)
+      if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
       // Before the change, so that a cancellation that comes meanwhile stands.
       if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
       return shipment
