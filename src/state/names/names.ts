@@ -399,8 +399,8 @@ export function rememberedQuote(
   }
 }
 
-/** A booking cannot look at all of an order's. */
-const MOST_APPROVED = 100
+/** A call reads the shipment of each, the newest first, before its time is up. */
+const MOST_APPROVED = 30
 
 /** How many names are remembered as noted. */
 const MOST_NOTED = 10_000
