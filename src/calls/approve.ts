@@ -325,6 +325,7 @@ export async function foreseeApproval(
   tenant: string,
   rooms: CallRooms,
 ): Promise<Prospect> {
+  if (plan.problems.length > 0) return { plan }
   const { names, store, config } = rooms
   try {
     await requireNoneOpen(quote, tenant, store)
