@@ -188,10 +188,7 @@ const STORE_DOWN =
 
 /** Says what a dry run does not look up if nobody has verified its caller. */
 function remarksWithoutCaller(request: Version1): readonly string[] {
-  const reference = referenceOf(request)
-  // Of a quote, more is remembered, even if its id names it.
-  const isKnown = reference?.kind === 'shipment' && reference.names.every(([, value]) => isUuid(value))
-  if (reference) return isKnown ? [] : [NOT_RESOLVED]
+  if (referenceOf(request)) return [NOT_RESOLVED]
   const { verb, quoteNamedBy = [] } = request.compiled.action
   return verb === 'book' && namesIn(request, quoteNamedBy).length > 0 ? [NOT_CONSULTED] : []
 }
