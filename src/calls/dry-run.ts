@@ -224,7 +224,8 @@ async function lookAtNamed(
         const planned = prospect.error ? plan : prospect.plan
         return { plan: planned, example, sentence, remarks: [serviceDecides([resolution.id], what, rooms)] }
       }
-      return { ...prospect, example, sentence, remarks: [...remarks, ...(prospect.remarks ?? [])] }
+      const basis = prospect.error && read.length === 0 ? [asLastShown([resolution.id], rooms)] : remarks
+      return { ...prospect, example, sentence, remarks: [...basis, ...(prospect.remarks ?? [])] }
     }
     case 'quote': {
       const subject = await quoteSubject(reference, resolution, tenant, names)
