@@ -44,7 +44,7 @@ import type { Reference, ShipmentMeant } from '../state/names/resolve.ts'
 import { answerToReply, foreseeApproval } from './approve.ts'
 import { foreseeBooking } from './book.ts'
 import { noteRequest } from './legacy-call.ts'
-import { accountOf, type Outlook, type Plan, type Prospect, planCall, problemOf, readsOf, refused } from './plan.ts'
+import { accountOf, type Outlook, type Plan, type Prospect, planCall, readsOf, refused } from './plan.ts'
 import { requireNames, withQuoteId } from './quote.ts'
 import { classify, namesIn, type Version1, type Version2, version1 } from './read-request.ts'
 import {
@@ -159,8 +159,15 @@ function explainProspect(
   refusal: (error: GatewayError) => Answer,
 ): DryRun {
   const final = error ?? (plan.problems.length > 0 ? untranslatable(plan.problems) : undefined)
-  return explainPlan(plan, to, final ? { ...outlook, answer: refusal(final) } : outlook)
+  if (!final) return explainPlan(plan, to, outlook)
+  const answer = refusal(final)
+  const [first, ...others] = plan.problems
+  // The problem of an error has the words of its answer: one line, with the caller's own contact.
+  const problems = error && first ? [{ ...first, message: messageOf(answer) }, ...others] : plan.problems
+  return explainPlan({ ...plan, problems }, to, { ...outlook, answer })
 }
+
+const messageOf = ({ body }: Answer): string => JSON.parse(String(body)).Message
 
 /** Looks ahead for a call, with the numbers of a verified caller. */
 async function look(
@@ -627,9 +634,10 @@ export function dryRunReply(
       final = outcomeUnknown(NEW_KEY, error)
       remarks = [`The reply does not prove a booking. ${error.message.split('. ')[0]}.`]
     }
-    if (missing.length === 0 || error.code !== 'service-unreadable') problems.push(problemOf(final, ''))
     const refusal = refusalAt(legacy.paths[0] ?? '', final, planned?.own ?? '', rooms)
     v1 = JSON.parse(String(refusal.body))
+    if (missing.length === 0 || error.code !== 'service-unreadable')
+      problems.push({ field: '', code: final.code, message: messageOf(refusal) })
     status = refusal.status
   }
   // A successful answer decides which rows are shown, and with which values.

@@ -83,11 +83,9 @@ export function plannedCall({ request, caller, outcome }: AskingCall, subject: S
 
 /** Foresees that a call is refused: the error becomes a field's problem. */
 export const refused = (plan: Plan, error: GatewayError, field = ''): Prospect => ({
-  plan: { ...plan, problems: [problemOf(error, field), ...plan.problems] },
+  plan: { ...plan, problems: [{ field, code: error.code, message: error.message }, ...plan.problems] },
   error,
 })
-
-export const problemOf = ({ code, message }: GatewayError, field: string): Problem => ({ field, code, message })
 
 /** Returns the reads of shipments, as a remark lists them. */
 export const readsOf = (names: readonly string[], { service, address }: Destination): string =>
