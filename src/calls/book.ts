@@ -485,10 +485,11 @@ export async function foreseeBooking(
   const { tenant, profile } = caller
   const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
   const planned = planCall(request, subject, profile.settings)
-  const asks = approved && rooms.config.APPROVAL_BOOKS === 'auto'
+  const asks = approved !== undefined && rooms.config.APPROVAL_BOOKS === 'auto'
   if (!isOwn)
     return {
       plan: planned,
+      mayStand: asks,
       remarks: [STANDING_UNKNOWN, ...(asks ? [approvedFirst(', unless an earlier booking has it')] : [])],
     }
   if (planned.problems.length > 0) return { plan: planned }
@@ -517,7 +518,7 @@ export async function foreseeBooking(
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
   )
   if (mergeable.size > 0) remarks.push(approvedFirst(` (${readsOf([...mergeable.keys()], rooms)})`))
-  return { plan, remarks }
+  return { plan, mayStand: remarks.length > 0, remarks }
 }
 
 const approvedFirst = (reads: string) =>

@@ -445,8 +445,8 @@ export function explainPlan(
       headers: { ...answer.headers, ...(problems.length === 0 && ignoredHeader(request)) },
     },
     ...(remarks.length > 0 && { remarks }),
-    // Where the gateway sends nothing, a command that does might book a second time.
-    ...(!outlook.answer && (isUpdate ? { curl: updateLine(toSend.line, body, ifSame, outlook.entry) } : toSend.shell)),
+    // Where the gateway may send nothing, a command that does might book a second time.
+    ...(!outlook.answer && !outlook.mayStand && (isUpdate ? { curl: updateLine(toSend.line, body, ifSame, outlook.entry) } : toSend.shell)),
   }
 }
 

@@ -40,6 +40,8 @@ export interface Outlook {
   readonly entry?: number
   /** A sentence that the answer's message has, too. */
   readonly sentence?: string
+  /** True if a read may show a shipment that the live call does not book again. @default false */
+  readonly mayStand?: boolean
   /** Sentences that say what the live call does besides this request, and where only the service decides. */
   readonly remarks?: readonly string[]
 }
