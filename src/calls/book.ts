@@ -4,6 +4,7 @@ import { toGatewayError } from '../edge/answers.ts'
 import type { Caller } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
+import { withoutKnown } from '../language/mapping/overlay.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
@@ -37,7 +38,17 @@ import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
 import { foreignPart, mayBeUnderWay, openBookingsOf, withQuoteLock } from './approve.ts'
-import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
+import {
+  ACCEPTED,
+  accountOf,
+  type Plan,
+  type Prospect,
+  planCall,
+  plannedCall,
+  readsOf,
+  refused,
+  sendNew,
+} from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
 import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
@@ -264,7 +275,7 @@ async function makeOfApproved(
   for (const [id, quote] of mergeable) {
     const merged = await mergeIntoApproved(plan, id, quote, approved.quote, claim, sending, rooms)
     // Here, too, with the id that it was found by.
-    if (merged) return madeBooking(plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
+    if (merged) return madeBooking(merged.plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
   }
   return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
 }
@@ -318,15 +329,19 @@ function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
  * book twice.
  */
 async function mergeIntoApproved(
-  { request, body: { quote_id: _, ...sent }, settings }: Plan,
+  plan: Plan,
   id: string,
   quote: RememberedQuote,
   first: RememberedQuote,
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
-): Promise<(MergedShipment & { readonly known: KnownVehicles | undefined }) | undefined> {
+): Promise<(MergedShipment & { readonly known: KnownVehicles | undefined; readonly plan: Plan }) | undefined> {
   const { names } = rooms
+  const { request, settings } = plan
+  const { quote_id: _, ...sent } = plan.body
+  const defaults = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'default' ? [to] : [])))
+  let body = sent
   const { tenant, handle } = claim
   const compiled = rooms.catalog.actions.values().find(({ action }) => action.verb === 'update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -335,7 +350,11 @@ async function mergeIntoApproved(
   let known: KnownVehicles | undefined
   const merging = {
     id,
-    sent,
+    // What the shipment has was said when it was quoted, or since. A default fills what it lacks.
+    sentTo: (shipment: Shipment, entry: number) => {
+      body = withoutKnown(sent, defaults, shipment.body, entry)
+      return body
+    },
     textOf: request.sent,
     problems: [],
     compiled,
@@ -377,7 +396,7 @@ async function mergeIntoApproved(
     const merged = await merge(merging, tenant, sending, rooms)
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
-    return merged && { ...merged, known }
+    return merged && { ...merged, known, plan: { ...plan, body } }
   } catch (error) {
     const reason = error instanceof NotBooked ? error.reason : updateError(error)
     // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
@@ -522,7 +541,7 @@ export async function foreseeBooking(
 }
 
 const approvedFirst = (reads: string) =>
-  `The quote with this number was approved, so the live call first looks for its shipment${reads}. If there is one, these fields are merged into it with a PUT, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`
+  `The quote with this number was approved, so the live call first looks for its shipment${reads}. If there is one, these fields are merged into it with a PUT, defaults only where it has no value, and no other shipment is made. If there is none, this request is sent. On any other reply, nothing is sent.`
 
 const STANDING_UNKNOWN =
   'Earlier bookings were not consulted, because only the service can verify this credential. If the booking was already made, the live call repeats its response.'

@@ -82,7 +82,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const asked = changingFields(request)
   const merging = {
     id,
-    sent: plan.body,
+    sentTo: () => plan.body,
     textOf,
     problems: plan.problems,
     compiled,
@@ -266,8 +266,8 @@ const sentence = (about: string, names: readonly string[]) =>
 /** Fields to merge into a shipment. */
 interface Merging {
   readonly id: string
-  /** The translated fields. */
-  readonly sent: Draft
+  /** Returns the translated fields for the given entry of the shipment's vehicles. */
+  readonly sentTo: (shipment: Shipment, entry: number) => Draft
   /** Returns a field as it was sent. */
   readonly textOf: (field: string) => string | undefined
   /** The problems of fields that cannot be translated; the shipment may already show these values. */
@@ -348,12 +348,13 @@ async function mergeIntoCurrent(
 }
 
 async function readToMerge(merging: Merging, sending: Sending, service: Service) {
-  const { id, sent, problems, compiled, textOf, settings, verify, choose, readError } = merging
+  const { id, sentTo, problems, compiled, textOf, settings, verify, choose, readError } = merging
   try {
     const reply = await service.send(shipmentRead(id), sending)
     const shipment = await verify(reply)
     if (!shipment) return undefined
     const { entry, vin } = await choose(shipment)
+    const sent = sentTo(shipment, entry)
     // A VIN that the vehicle had before only names it and is not written back.
     const fields = vin === 'former' ? withoutVin(sent) : sent
     const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
