@@ -268,7 +268,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       for (;;) {
         for (const [value, name] of known) {
           // No standing shipment has this name, so it may belong to a booking in doubt.
-          if (name.ofCaller.length > 0 && !name.openBooking && name.ofCaller.every((id) => shipments.get(id)?.isGone))
+          const bearers = [...name.ofCaller, ...name.ofService]
+          if (bearers.length > 0 && !name.openBooking && bearers.every((id) => shipments.get(id)?.isGone))
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)

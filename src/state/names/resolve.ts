@@ -197,8 +197,10 @@ function meaningOf(
     const olderIds = olderQuotes.flatMap((one) => standing(one.shipments, shipments, reference))
     return { ids: standing(ids, shipments, reference), olderIds, namedBy: 'quote' }
   }
-  if (ofService.length > 0) return { ids: standing(ofService, shipments, reference), namedBy: 'service' }
-  return typeof asked === 'string' ? { ids: [asked], namedBy: 'service' } : undefined
+  if (ofService.length > 0)
+    return openBooking ? undefined : { ids: standing(ofService, shipments, reference), namedBy: 'service' }
+  if (typeof asked !== 'string' || (openBooking && shipments.get(asked)?.isGone)) return undefined
+  return { ids: [asked], namedBy: 'service' }
 }
 
 /**
