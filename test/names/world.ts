@@ -437,20 +437,17 @@ const atService = ({ shipments, quotes }: World, value: string): string | undefi
         ?.id
     : undefined
 
-/**
- * Law 5: a shipment that is canceled or gone does not bear its names while another one does. The newest is last, except for a cancellation
- * with the VIN of an older one.
- */
+/** Law 5: a shipment that is canceled or gone does not bear its names while another one does. The newest is last, except for a VIN of an older one. */
 function standing(
   ids: readonly string[],
   shown: ReadonlyMap<string, State>,
   { shipments }: World,
-  { vin, use }: Case,
+  { vin }: Case,
 ): readonly string[] {
   const live = ids.filter((id) => (shown.get(id) ?? 'live') === 'live')
   if (live.length > 0) return live
   const had = shipments.filter(({ storedVins = [], formerVins }) => storedVins.includes(vin) || vin in formerVins)
-  const canceled = use === 'cancel' && vin !== '' ? ids.filter((one) => had.some(({ id }) => id === one)) : []
+  const canceled = vin !== '' ? ids.filter((one) => had.some(({ id }) => id === one)) : []
   return (canceled.length > 0 ? canceled : ids).toSorted().slice(-1)
 }
 

@@ -203,18 +203,15 @@ function meaningOf(
   return { ids: [asked], namedBy: 'service' }
 }
 
-/**
- * Returns the shipments that bear a name. One that is gone does not while another one does; if all are gone, a cancellation with a VIN may
- * be a repeated one, of the shipment that had it.
- */
+/** Returns the shipments that bear a name. One that is gone does not while another one does; if all are gone, a VIN means the one that had it. */
 function standing(
   ids: readonly string[],
   shipments: ReadonlyMap<string, KnownShipment>,
-  { vin, use }: VehicleReference,
+  { vin }: VehicleReference,
 ): readonly string[] {
   const live = ids.filter((id) => !shipments.get(id)?.isGone)
   if (live.length > 0) return live
-  const had = use === 'cancel' && vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
+  const had = vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
   return (had.length > 0 ? had : ids).slice(0, 1)
 }
 
