@@ -446,7 +446,9 @@ export function explainPlan(
     },
     ...(remarks.length > 0 && { remarks }),
     // Where the gateway may send nothing, a command that does might book a second time.
-    ...(!outlook.answer && !outlook.mayStand && (isUpdate ? { curl: updateLine(toSend.line, body, ifSame, outlook.entry) } : toSend.shell)),
+    ...(!outlook.answer &&
+      !outlook.mayStand &&
+      (isUpdate ? { curl: updateLine(toSend.line, body, ifSame, outlook.entry) } : toSend.shell)),
   }
 }
 
