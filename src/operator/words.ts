@@ -8,6 +8,9 @@ import type { AuditEntry, ClaimState } from '../outside/store/store.ts'
 /** Writes a number with commas between thousands. */
 export const grouped = (value: number): string => value.toLocaleString('en-US')
 
+/** Writes the first letter as a capital. */
+export const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1)
+
 /** The end of a noun for so many things. */
 export const ending = (count: number): string => (count === 1 ? '' : 's')
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../mappings/load.ts'
 import { printableLines } from '../../src/language/text/service-text.ts'
-import { linesOf } from '../../src/operator/commands/migration.ts'
+import { reportLines } from '../../src/operator/commands/migration.ts'
 import { readReport } from '../../src/operator/reports/report.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { DAY_MS } from '../../src/outside/store/scoreboard.ts'
@@ -23,7 +23,7 @@ test('the report has not changed', async () => {
   const store = createMemoryStore({ now: () => now })
   const catalog = await loadMappings()
   const written = async (tenants: readonly string[]) =>
-    printableLines(`${linesOf(await readReport({ store, catalog, tenants })).join('\n')}\n`)
+    printableLines(`${reportLines(await readReport({ store, catalog, tenants })).join('\n')}\n`)
   await expect(await written([])).toMatchFileSnapshot('output/migration-empty.txt')
   await fillCounts(store)
   const day = Math.floor(now / DAY_MS)

@@ -4,7 +4,7 @@ import type { Answer } from '../../language/answer.ts'
 import { gatewayError } from '../../language/errors.ts'
 import type { OpenEvents, StoredEvent } from '../../outside/store/events.ts'
 import { percent } from '../reports/verdict.ts'
-import { durationOf, grouped, isoTime, largestFirst } from '../words.ts'
+import { capitalized, durationOf, grouped, isoTime, largestFirst } from '../words.ts'
 import type { OperatorRooms } from './home.ts'
 import {
   age,
@@ -138,7 +138,7 @@ function inWords(outcome: string): Html | string {
   const [, status] = /^answered (\d{3})$/.exec(outcome) ?? []
   if (status === '410') return '410: the endpoint no longer wants events.'
   if (status) return `${status}${status.startsWith('2') ? ': delivered.' : ': the endpoint refused it.'}`
-  return outcome === '' ? 'Not tried yet.' : named(`${outcome.slice(0, 1).toUpperCase()}${outcome.slice(1)}.`)
+  return outcome === '' ? 'Not tried yet.' : named(`${capitalized(outcome)}.`)
 }
 
 const columnsAt = (now: number): readonly Column<StoredEvent>[] => [

@@ -4,7 +4,8 @@ import { parseAccept } from 'hono/utils/accept'
 import type { Answer } from '../../language/answer.ts'
 import { errorTable, type GatewayError } from '../../language/errors.ts'
 import { escapeControls, printableJson } from '../../language/text/service-text.ts'
-import { durationOf, grouped } from '../words.ts'
+import type { TextTable } from '../reports/tables.ts'
+import { capitalized, durationOf, grouped } from '../words.ts'
 import { COPY_PATH, ICON, MARK, STYLE_PATH } from './fixed.ts'
 
 /** HTML whose texts are escaped. */
@@ -216,6 +217,15 @@ export function table<Row>(
 <thead role="rowgroup"><tr role="row">${head}</tr></thead>
 <tbody role="rowgroup">${body}</tbody>
 </table></div>`
+}
+
+/** Shows a table of a report. */
+export function textTable({ title, head, rows }: TextTable, form?: Form, none?: string): Html {
+  const columns = head.map((name, i): Cell<readonly string[]> => {
+    const look = /^[\d,]+$/.test(rows[0]?.[i] ?? '') ? 'number' : undefined
+    return [capitalized(name), (row) => named(row[i] ?? ''), look]
+  })
+  return table(title, columns, rows, form, none)
 }
 
 /** Says that there is nothing, and the next step. */

@@ -15,8 +15,10 @@ import type { TenantBrownouts } from '../../runtime/signals.ts'
 import { NO_NAME, STORE_EVERY_MS } from '../../state/uses/counts.ts'
 import { toCell } from '../file-records.ts'
 import {
+  blockersOf,
   countBlockers,
   DAYS_SHOWN,
+  detailsOf,
   emptyDay,
   type MigrationReport,
   type Overview,
@@ -27,7 +29,7 @@ import {
   type TenantSummary,
 } from '../reports/report.ts'
 import { percent, sumOf, type Verdict, type VerdictState, verdictStates } from '../reports/verdict.ts'
-import { type CountedName, type MigrationProblem, problemsOf, type WorkItem } from '../reports/work.ts'
+import { problemsOf } from '../reports/work.ts'
 import { grouped, isoTime, largestFirst, plural } from '../words.ts'
 import { fixItKit } from './fix-it-kit.ts'
 import type { OperatorRooms } from './home.ts'
@@ -47,6 +49,7 @@ import {
   type Shell,
   shareBar,
   table,
+  textTable,
   trendline,
   wantsHtml,
 } from './layout.ts'
@@ -278,90 +281,27 @@ ${facts(
 )}
 ${first}
 <h2>Blocks migration (${grouped(problems.length)})</h2>
-${table('Each problem once, and what to do about it', PROBLEMS, problems, 'cards', none)}
+${textTable(blockersOf(tenant), 'cards', none)}
 ${actions.length > 0 && download}
 ${callsByDay(use, generatedAt)}
 <h2>Details</h2>
-${detailsOf(tenant)}`,
+${foldedDetails(tenant)}`,
     { at },
   )
 }
 
-/** Folds the tables of a tenant that have rows. */
-function detailsOf({ otherPrice, otherPrices, ...tenant }: TenantReport) {
-  const folded = <Row>(
-    title: string,
-    caption: string,
-    rows: readonly Row[],
-    columns: readonly Column<Row>[],
-    form?: 'plain',
-  ) =>
-    rows.length > 0 &&
-    html`<details><summary>${title} (${grouped(rows.length)})</summary>${table(caption, columns, rows, form)}</details>\n`
-  const rest = tenant.work.filter(({ blocks }) => blocks === undefined)
+/** Folds the tables of a tenant. */
+function foldedDetails(tenant: TenantReport) {
+  const { otherPrice, otherPrices } = tenant
   const id = otherPrice?.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`
-  return html`${folded('Other changes', 'Changes only in spelling', rest, WORK)}
-${folded('Actions', 'Version-1 calls by action, in 90 days', tenant.actions, ACTIONS, 'plain')}
-${folded('Errors', 'Errors, with the request id of the last one for the log', tenant.errors, ERRORS)}
-${folded('Fields', 'Version-1 fields, and how often each was sent', tenant.fields, FIELDS, 'plain')}
-${folded('Unknown fields', 'Fields that no mapping knows', tenant.unknownFields, counted('Field'), 'plain')}
-${folded('User agents', 'User agents', tenant.agents, counted('User agent'), 'plain')}
-${folded('Networks', 'Source networks', tenant.networks, counted('Network'), 'plain')}
+  return html`${detailsOf(tenant).map(
+    (
+      one,
+    ) => html`<details><summary>${one.title} (${grouped(one.rows.length)})</summary>${textTable(one, 'plain')}</details>
+`,
+  )}
 ${otherPrice && html`<p>Bookings at a price that differs from the quote: ${grouped(otherPrices)}. In each response, <code>Transload-Price</code> has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
 }
-
-const PROBLEMS: readonly Column<MigrationProblem>[] = [
-  ['Problem', 'problem', named],
-  ['Count', 'count'],
-  ['Last time', 'last', moment],
-  ['What to do', 'todo', named],
-]
-
-/** Shows a name that may stand for all further names. */
-const nameOrRest = (name: string): Html => (name === '' ? html`<em>all others</em>` : html`<code>${named(name)}</code>`)
-
-const KINDS = { action: 'action', field: 'field', assumed: 'assumed value', unknown: 'unknown field' } as const
-
-const WORK: readonly Column<WorkItem>[] = [
-  ['Kind', ({ kind }) => KINDS[kind]],
-  ['Action', 'action'],
-  ['Name', 'name', nameOrRest],
-  ['Version 2', ({ equivalents }) => html`${equivalents.map((place) => html`<code>${place}</code> `)}`],
-  ['Note', 'note'],
-  ['Count', 'count'],
-]
-
-const ACTIONS: readonly Column<TenantReport['actions'][number]>[] = [
-  ['Action', ({ action }) => (action === '' ? html`<em>not recognized</em>` : html`<code>${action}</code>`)],
-  ['Calls', 'calls'],
-  ['Replayed bookings', 'replayed'],
-  ['Failed', 'failed'],
-  ['Caller errors', 'mistakes'],
-]
-
-const FIELDS: readonly Column<TenantReport['fields'][number]>[] = [
-  ['Action', 'action'],
-  ['Field', 'field', codeOf],
-  ['Used', 'used'],
-  ['Unused', 'unused'],
-  ['Lossy', 'lossy'],
-  ['Assumed', 'assumed'],
-  ['Last seen', 'last', moment],
-]
-
-const ERRORS: readonly Column<TenantReport['errors'][number]>[] = [
-  ['Error', 'name', codeOf],
-  ['Count', 'count'],
-  ['Last seen', 'last', moment],
-  ['Request id of the last one', 'requestId', codeOf],
-]
-
-const counted = (title: string): readonly Column<CountedName>[] => [
-  [title, 'name', nameOrRest],
-  ['Count', 'count'],
-  ['First seen', 'first', moment],
-  ['Last seen', 'last', moment],
-]
 
 const nameOf = (tenant: string): Html | string =>
   tenant === NO_NAME ? html`<em>callers without a name</em>` : named(tenant)

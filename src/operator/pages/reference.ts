@@ -11,7 +11,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
-import { shortSummary } from '../words.ts'
+import { capitalized, shortSummary } from '../words.ts'
 import { type Column, code, facts, type Html, joined, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
@@ -111,7 +111,7 @@ function entryOf(
   }
   /** Only the first sentence of a rule stands in a table: many fields share one. */
   const ruleText = (note: string) => {
-    const rule = note.charAt(0).toUpperCase() + note.slice(1)
+    const rule = capitalized(note)
     const [first = '', ...more] = rule.split(/(?<=\.) /)
     if (more.length === 0) return prose(rule)
     const at = rules.get(rule) ?? rules.size

@@ -6,7 +6,7 @@ import { fieldProblems, looseName, meantField } from '../../language/mapping/fie
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
-import { type Html, shown, table } from '../pages/layout.ts'
+import { type Html, shown, textTable } from '../pages/layout.ts'
 import { aligned, errorTitle, grouped, largestFirst, plural, titled, total } from '../words.ts'
 import { tableOf } from './tables.ts'
 import { percent } from './verdict.ts'
@@ -191,14 +191,8 @@ function sectionsOf(report: Report) {
     ...one,
     message: action ? `${action}: ${message}` : message,
   }))
-  const section = (title: string, list: readonly object[], columns: string) => ({
-    title,
-    ...tableOf(list, columns, HEADINGS),
-  })
-  const compared = report.compared.map(({ examples, ...one }) => ({
-    ...one,
-    examples: examples.slice(0, 3).join(', '),
-  }))
+  const section = (title: string, list: readonly object[], columns: string) => tableOf(title, list, columns, HEADINGS)
+  const compared = report.compared.map(({ examples, ...one }) => ({ ...one, examples: examples.slice(0, 3) }))
   return [
     section(
       'Refusals',
@@ -255,10 +249,7 @@ export function reportLines(report: Report): readonly string[] {
 /** Writes a report as one page that needs nothing else: refusals first, then what becomes of each caller's calls. */
 export function pageOf(report: Report): string {
   const sections = sectionsOf(report)
-  const parts = sections.map(({ title, head, rows }) => {
-    const columns = head.map((name, i) => [name, (row: readonly string[]) => shown(row[i] ?? '')] as const)
-    return html`<h2>${title}</h2>${table(title, columns, rows)}`
-  })
+  const parts = sections.map((one) => html`<h2>${one.title}</h2>${textTable(one)}`)
   const refusals = sections[0]?.title === 'Refusals' ? 1 : 0
   return `${html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption { display: none; }</style></head>

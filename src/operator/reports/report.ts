@@ -9,6 +9,7 @@ import {
 } from '../../outside/store/scoreboard.ts'
 import { DONE, REPLAYED } from '../../state/uses/counts.ts'
 import { isoTime, largestFirst, total } from '../words.ts'
+import { type TextTable, tableOf } from './tables.ts'
 import { dayText, neverSeen, QUIET_DAYS, sumOf, verdictOf, verdictOnAll, weeklyShares } from './verdict.ts'
 import { countedOf, errorsOf, keyOf, latelyIn, problemsOf, workOf } from './work.ts'
 
@@ -307,4 +308,42 @@ function fieldUses(names: readonly NameCount[]) {
       last,
     }))
   })
+}
+
+const HEADINGS = {
+  lastVersion1: 'last version-1 call',
+  version1: 'version 1',
+  version2: 'version 2',
+  last: 'last seen',
+  first: 'first seen',
+  todo: 'what to do',
+  equivalents: 'version 2',
+  replayed: 'replayed bookings',
+  mistakes: 'caller errors',
+  requestId: 'request id of the last one',
+}
+
+/** Makes a table of a migration report. A row whose first cell is empty stands for all others. */
+export function migrationTable(title: string, list: readonly object[], columns: string): TextTable {
+  const { rows, ...table } = tableOf(title, list, columns, HEADINGS)
+  return { ...table, rows: rows.map(([first = '', ...cells]) => [first || 'all others', ...cells]) }
+}
+
+/** Returns the table of what blocks a tenant: each problem once, and what to do about it. */
+export const blockersOf = (tenant: TenantReport): TextTable =>
+  migrationTable('Blocks migration', problemsOf(tenant), 'problem count last todo')
+
+/** Returns the tables about a tenant, besides what blocks it: those that have rows. */
+export function detailsOf({ work, actions, errors, fields, unknownFields, agents, networks }: TenantReport) {
+  const names = 'name count first last'
+  const others = work.filter(({ blocks }) => blocks === undefined)
+  return [
+    migrationTable('Other changes', others, 'name kind action count equivalents note'),
+    migrationTable('Actions', actions, 'action calls replayed failed mistakes'),
+    migrationTable('Errors', errors, 'name count last requestId'),
+    migrationTable('Fields', fields, 'field action used unused lossy assumed last'),
+    migrationTable('Unknown fields', unknownFields, names),
+    migrationTable('User agents', agents, names),
+    migrationTable('Networks', networks, names),
+  ].filter(({ rows }) => rows.length > 0)
 }

@@ -28,9 +28,7 @@ export interface WorkItem {
   readonly blocks: 'no version-2 equivalent' | 'loses part of its value' | 'refused if it has a value' | undefined
 }
 
-/** A name with its counts. */
-export type CountedName = ReturnType<typeof countedOf>
-
+/** Returns a name with its counts. */
 export const countedOf = ({ name, count, firstAt, lastAt }: NameCount) => ({
   name,
   count,
@@ -53,10 +51,7 @@ export function errorsOf(calls: readonly CallCount[], names: readonly NameCount[
     .sort(largestFirst('count'))
 }
 
-/** Something that keeps a caller from moving, or its version-1 calls from working. */
-export type MigrationProblem = ReturnType<typeof problemsOf>[number]
-
-/** Lists each problem of a tenant once. */
+/** Lists each problem of a tenant once: what keeps it from moving, or its version-1 calls from working. */
 export function problemsOf({
   work,
   errors,
