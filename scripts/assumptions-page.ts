@@ -8,9 +8,8 @@ export function assumptionsPart(): string {
 ${[...Map.groupBy(assumptions, ({ area }) => area)].map(([title, all]) => `### ${title}\n\n${areaList(all)}`).join('\n')}`
 }
 
-/** The assumptions of an area. Where all of it needs the same, the heading says so once. */
+/** The assumptions of an area, which all need the same. */
 function areaList(all: readonly Assumption[]): string {
-  const [shared, other] = new Set(all.map(({ effect }) => effect))
-  const lines = all.map(({ id, sentence, effect }) => `- \`${id}\`: ${sentence}${other ? ` Needs ${effect}.` : ''}\n`)
-  return `${other ? '' : `All need ${shared}.\n\n`}${lines.join('')}`
+  const lines = all.map(({ id, sentence }) => `- \`${id}\`: ${sentence}\n`)
+  return `All need ${all[0]?.effect}.\n\n${lines.join('')}`
 }

@@ -46,15 +46,11 @@ type Row = readonly [
   /** The operator's remedy if the service contradicts it: a setting, a mapping, or nothing. */
   otherwise: string,
   check: Check,
-  /** @default that of its area */
-  effect?: Effect,
 ]
 
 /** Makes the assumptions about a part of the service. */
-const area = (title: string, shared: Effect, ...rows: readonly Row[]) =>
-  rows.map(([id, sentence, otherwise, check, effect = shared]) => {
-    return { area: title, id, sentence, otherwise, check, effect }
-  })
+const area = (title: string, effect: Effect, ...rows: readonly Row[]) =>
+  rows.map(([id, sentence, otherwise, check]) => ({ area: title, id, sentence, otherwise, check, effect }))
 
 /** Creates something at the service for a check. */
 const given =
@@ -245,13 +241,6 @@ export const assumptions: readonly Assumption[] = [
       'Set V2_QUOTE_METHOD and V2_SHIPMENT_PATH.',
       replies((trial) => trial.ask('GET', '/v2/transload-no-such-path'), is(404, 405)),
     ],
-    [
-      'invalid-quote-4xx',
-      'A quote with an invalid field gets a 4xx status.',
-      'Callers get a price for a different trip, or 502. Tell the service.',
-      asks({ pickup: '' }, isRefused),
-      'quotes',
-    ],
   ),
   ...area(
     'Quotes',
@@ -323,6 +312,12 @@ export const assumptions: readonly Assumption[] = [
       'A quote accepts a ZIP+4.',
       'Callers must omit the extension, or cut it in your own mapping.',
       asks({ delivery: '33166-1234' }),
+    ],
+    [
+      'invalid-quote-4xx',
+      'A quote with an invalid field gets a 4xx status.',
+      'Callers get a price for a different trip, or 502. Tell the service.',
+      asks({ pickup: '' }, isRefused),
     ],
   ),
   ...area(
