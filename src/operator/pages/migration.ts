@@ -281,7 +281,7 @@ ${facts(
 )}
 ${first}
 <h2>Blocks migration (${grouped(problems.length)})</h2>
-${textTable(blockersOf(tenant), 'cards', none)}
+${textTable({ ...blockersOf(tenant), title: 'Each problem once, and what to do about it' }, 'cards', none)}
 ${actions.length > 0 && download}
 ${callsByDay(use, generatedAt)}
 <h2>Details</h2>
