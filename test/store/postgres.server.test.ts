@@ -8,7 +8,7 @@ import { inspectPostgres, openPostgresStore } from '../../src/outside/store/post
 import { type ClaimChange, LockTimeout, type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { openGateways, WAITERS } from './meetings.ts'
 import { type PostgresServer, startPostgres } from './postgres-server.ts'
-import { named, newClaim } from './samples.ts'
+import { named, newClaim, newName } from './samples.ts'
 import { listen } from './states.ts'
 
 let server: PostgresServer
@@ -79,6 +79,29 @@ test.each([700, 100_000])('one of %i names is looked up by keys, in any case and
   expect(JSON.stringify(plan)).not.toMatch(/Seq Scan|Hash Join|Merge Join/)
   // At a cost of 100,000 or more, a server compiles a statement every time.
   expect(plan['Total Cost']).toBeLessThan(20_000)
+})
+
+test('a quote is written by keys, although its connection has written quotes since the tables were small', async () => {
+  const { one, query } = await openGateways(server)
+  const write = async (many: number) => {
+    for (let nth = 0; nth < many; nth += 1)
+      await one.put({
+        names: [newName({ name: `Q-${nth}`, id: `id-${nth}` })],
+        quote: { tenant: 'acme', id: `id-${nth}` },
+      })
+  }
+  await write(10)
+  await query('ANALYZE')
+  await write(20)
+  const rows = 'FROM generate_series(1, 20000) AS nth'
+  await query(`INSERT INTO transload.names SELECT 'acme', 'O-' || nth, 0, '', 'of-' || nth, 1, 0, 1 ${rows}`)
+  await query(`INSERT INTO transload.quotes (tenant, key, at, used_day) SELECT 'acme', 'of-' || nth, 1, 1 ${rows}`)
+  await write(10)
+  // The server has then counted what it read.
+  await one.close()
+  const read = "SELECT sum(seq_tup_read)::int AS rows FROM pg_stat_user_tables WHERE relname IN ('names', 'quotes')"
+  const [{ rows: scanned }] = await query(read)
+  expect(scanned).toBeLessThan(20_000)
 })
 
 test.each<Kind>(['claim', 'change', 'put', 'load'])(

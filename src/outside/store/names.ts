@@ -241,18 +241,6 @@ const NOTE_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, tur
 const SEND_APPROVAL = `INSERT INTO transload.quotes AS old (tenant, key, id, approval, at, used_day) VALUES ($1, $2, $3, 'sent', $4, ${TODAY})
   ON CONFLICT (tenant, key) DO UPDATE SET approval = excluded.approval, used_day = excluded.used_day`
 
-/** The quote that has a name, if its approval was sent. */
-export const approvedWith = (
-  tenant: string,
-  name: string,
-): string => `transload.names AS named JOIN transload.quotes AS quote
-    ON quote.tenant = named.tenant AND quote.key = transload.thing_key(named.id) AND quote.approval <> ''
-  WHERE named.tenant = ${tenant} AND named.name = ${name} AND named.kind = 0 AND named.bearer = ''`
-
-/** Notes a name that a later quote gets: the quote that has it may have been approved before it had it. */
-const KEEP_APPROVAL = `INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
-  SELECT $1, $2, quote.key, ${nextTurn('$1', '$2', 'approvals AS other')}, ${TODAY} FROM ${approvedWith('$1', '$2')} ON CONFLICT DO NOTHING`
-
 const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
   VALUES ($1, $2, $3, $4, $5, $6, $7, ${nextTurn('$1', '$2')}, ${TODAY})
   ON CONFLICT (${NAME_KEY}) DO UPDATE SET ${SET_NAME},
@@ -270,13 +258,13 @@ export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.use
   at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'in-doubt'), 'live')
     THEN old.at ELSE excluded.at END`
 
-const putThing = (table: string, parts: readonly string[], set: string) => {
+const putThing = (table: string, parts: readonly string[], set: string, returning = '') => {
   const columns = ['tenant', 'key', 'id', ...parts, 'at']
   const values = columns.map((column, index) => (column === 'facts' ? `jsonb($${index + 1})` : `$${index + 1}`))
   return `INSERT INTO transload.${table} AS old (${columns.join(', ')}, used_day)
-    VALUES (${values.join(', ')}, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${set}`
+    VALUES (${values.join(', ')}, ${TODAY}) ON CONFLICT (tenant, key) DO UPDATE SET ${set}${returning}`
 }
-const PUT_QUOTE = putThing('quotes', QUOTE_PARTS, SET_QUOTE)
+const PUT_QUOTE = putThing('quotes', QUOTE_PARTS, SET_QUOTE, ' RETURNING approval')
 const PUT_SHIPMENT = putThing('shipments', SHIPMENT_PARTS, SET_SHIPMENT)
 
 const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value))
@@ -332,12 +320,15 @@ export const nameWrites: WorkOf<NameWrites> = {
   *put({ names = [], quote, shipment }) {
     const at = yield* now()
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
-    if (quote) yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at)
+    const [stored] = quote ? yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at) : []
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)
-      if (name.kind === 'quote') yield sql(KEEP_APPROVAL, tenant, text)
       yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
+    // The service may give an approved quote again, under another number.
+    const called = names.flatMap(({ kind, name }) => (kind === 'quote' ? nameKey(name) : []))
+    if (quote && stored?.['approval'] && called.length > 0)
+      yield sql(NOTE_APPROVAL, quote.tenant, JSON.stringify(called), thingKey(quote.id))
   },
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)

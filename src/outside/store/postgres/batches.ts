@@ -4,7 +4,6 @@ import { afterGathering } from '../../../runtime/collections.ts'
 import { claimReason, newlyClaimed } from '../claim.ts'
 import { IS_WHOLE } from '../copy.ts'
 import {
-  approvedWith,
   inAnyCase,
   keyOf,
   NAME_KEY,
@@ -182,22 +181,21 @@ const putThings = (table: string, place: number, parts: readonly string[], set: 
   const names = ['tenant', 'key', 'id', ...parts].join(', ')
   return `put_${table} AS (INSERT INTO transload.${table} AS old (${names}, at, used_day)
     SELECT ${names}, ${NOW}, ${TODAY} FROM ${rowsOf(place, `${names.replaceAll(',', ' text,')} text`)}
-    ON CONFLICT (tenant, key) DO UPDATE SET ${set})`
+    ON CONFLICT (tenant, key) DO UPDATE SET ${set} RETURNING *)`
 }
 
 /** The parts of a statement (`WITH`, after `CLOCK`) that write names and things; their three parameters start at this number. */
 const putSteps = (
   first: number,
-) => `keep_approvals AS (INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
-    SELECT row.tenant, row.name, approved.key, ${nextTurn('row.tenant', 'row.name', 'approvals AS other')}, ${TODAY}
-    FROM ${rowsOf(first, 'tenant text, name text, kind bigint')}
-    CROSS JOIN LATERAL (SELECT quote.key FROM ${approvedWith('row.tenant', 'row.name')} LIMIT 1) AS approved
-    WHERE row.kind = 0 ON CONFLICT DO NOTHING),
-  put_names AS (INSERT INTO transload.names AS old (${NAME_KEY}, id, whole, at, turn, used_day)
+) => `put_names AS (INSERT INTO transload.names AS old (${NAME_KEY}, id, whole, at, turn, used_day)
     SELECT ${NAME_KEY}, id, whole, coalesce(at, ${NOW}), (SELECT nextval('transload.turn')) * 100000 + nth, ${TODAY}
     FROM ${rowsOf(first, 'tenant text, name text, kind bigint, bearer text, id text, whole text, at bigint, nth int')}
     ON CONFLICT (${NAME_KEY}) DO UPDATE SET ${SET_NAME}, at = greatest(excluded.at, old.at)),
   ${putThings('quotes', first + 1, QUOTE_PARTS, SET_QUOTE)},
+  note_approvals AS (INSERT INTO transload.approvals (tenant, name, quote, turn, used_day)
+    SELECT row.tenant, row.name, quote.key, ${nextTurn('row.tenant', 'row.name', 'approvals AS other')}, ${TODAY}
+    FROM put_quotes AS quote JOIN ${rowsOf(first, 'tenant text, name text, kind bigint, id text')} ON row.tenant = quote.tenant
+      AND row.kind = 0 AND transload.thing_key(row.id) = quote.key WHERE quote.approval <> '' ON CONFLICT DO NOTHING),
   ${putThings('shipments', first + 2, SHIPMENT_PARTS, SET_SHIPMENT)}`
 
 /** The order in which every statement locks or inserts claims, so that statements that meet do not deadlock. */
