@@ -134,6 +134,31 @@ test('an import and another write of one thing do not deadlock', async () => {
   expect(await deadlocks()).toBe(0)
 })
 
+test.each(['names', 'approvals'])(
+  'a note of use and a write of a quote and then its %s do not deadlock',
+  async (table) => {
+    const { one, query, meeting, deadlocks } = await openGateways(server)
+    const id = { tenant: 'acme', id: 'id-1' }
+    await one.put({ names: [newName()], quote: id })
+    await one.noteApproval(id, ['Q-1'])
+    for (const old of ['quotes', 'names', 'approvals'])
+      await query(`UPDATE transload.${old} SET used_day = used_day - 3`)
+    const locksQuote = "SELECT FROM transload.quotes WHERE key = 'id-1' FOR UPDATE"
+    const noted = await meeting(
+      { hold: locksQuote, statements: 1 },
+      async () => {
+        const [note] = await Promise.allSettled([one.noteUses('acme', ['Q-1', 'id-1'])])
+        return note
+      },
+      async (blocker) => {
+        await blocker.query(`SELECT FROM transload.${table} WHERE name = 'Q-1' FOR UPDATE`)
+      },
+    )
+    expect(noted?.status).toBe('fulfilled')
+    expect(await deadlocks()).toBe(0)
+  },
+)
+
 test('a write that the server refuses fails only its own call', async () => {
   const { one } = await openGateways(server)
   /** No entry of an index has room for it, however well it is compressed. */

@@ -206,11 +206,12 @@ function* dropInstances(): Work<PruneStepEnd> {
 export const pruneWrites: WorkOf<PruneWrites> = {
   *noteUses(tenant, names) {
     const keys = names.map(thingKey)
+    // In the order in which calls write them: two orders could deadlock.
     for (const [table, column, values] of [
+      ['shipments', 'key', keys],
+      ['quotes', 'key', keys],
       ['names', 'name', names.map(nameKey)],
       ['approvals', 'name', names.map(nameKey)],
-      ['quotes', 'key', keys],
-      ['shipments', 'key', keys],
     ] as const) {
       yield sql(
         `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
