@@ -340,6 +340,7 @@ export async function foreseeApproval(
   if (ids.length === 0) return { plan }
   return {
     plan,
+    mayStand: true,
     remarks: [
       `This quote may already have a shipment, so the live call first reads ${readsOf(ids, rooms)}. If there is one, the response is about that shipment, and no approval is sent.`,
     ],
