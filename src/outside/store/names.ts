@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { thingKey } from '../../language/text/service-text.ts'
+import { isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { pages } from './copy.ts'
 import type {
   LoadedName,
@@ -9,6 +9,7 @@ import type {
   NameRecord,
   NameWithBearer,
   NameWrites,
+  NewName,
   Quote,
   QuoteChange,
   ScannedName,
@@ -321,14 +322,18 @@ export const nameWrites: WorkOf<NameWrites> = {
     const at = yield* now()
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
     const [stored] = quote ? yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at) : []
+    // The service may give an approved quote again, under another number.
+    if (quote && stored?.['approval']) {
+      const isOfQuote = (name: NewName) =>
+        name.kind === 'quote' && name.tenant === quote.tenant && isSameThing(name.id, quote.id)
+      const called = [...new Map(names.map((name) => [keyOf(name), name])).values()].filter(isOfQuote)
+      const keys = JSON.stringify(called.map(({ name }) => nameKey(name)))
+      yield sql(NOTE_APPROVAL, quote.tenant, keys, thingKey(quote.id))
+    }
     for (const name of names) {
       const [tenant, text, kind, bearer] = partsOf(name)
       yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
-    // The service may give an approved quote again, under another number.
-    const called = names.flatMap(({ kind, name }) => (kind === 'quote' ? nameKey(name) : []))
-    if (quote && stored?.['approval'] && called.length > 0)
-      yield sql(NOTE_APPROVAL, quote.tenant, JSON.stringify(called), thingKey(quote.id))
   },
   *noteApproval({ tenant, id }, names) {
     const key = thingKey(id)

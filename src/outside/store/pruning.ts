@@ -210,8 +210,8 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     for (const [table, column, values] of [
       ['shipments', 'key', keys],
       ['quotes', 'key', keys],
-      ['names', 'name', names.map(nameKey)],
       ['approvals', 'name', names.map(nameKey)],
+      ['names', 'name', names.map(nameKey)],
     ] as const) {
       yield sql(
         `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
