@@ -122,7 +122,7 @@ test('damaged, truncated and hostile files end in a clear line and a correct cou
     'mixed.ndjson': `${line(quote())}{"path":\nnonsense\n[]\n{}\n${line({ path: 5 })}${line(quote())}${'{"a":'.repeat(100_000)}\n`,
   })
   // On a slow machine, only progress may be shown there.
-  expect([err.replace(/^.* lines rehearsed.*\n/gm, ''), code]).toEqual(['', 1])
+  expect([err.replace(/^.* lines rehearsed .*\n/gm, ''), code]).toEqual(['', 1])
   expect(found.files.map(({ name, fault }) => `${name}: ${fault ?? ''}`)).toMatchInlineSnapshot(`
     [
       "cut.gz: is cut off: the rest is missing",
