@@ -35,7 +35,7 @@ test('a rehearsal shows a status on a terminal, and leaves only its report there
   const statuses = shown.split('\r\u001b[2K').filter(Boolean)
   expect(statuses.length).toBeGreaterThan(1)
   expect(statuses.pop()).toMatch(/^100,000 lines, 100,000 version-1 calls: 100,000 pass/)
-  for (const one of statuses) expect(one).toMatch(/^[\d,]+ lines rehearsed, [\d,]+ per second$/)
+  for (const one of statuses) expect(one).toMatch(/^[\d,]+ lines rehearsed \(\d+ %\), [\d,]+ per second$/)
 })
 
 test('the demo colors its lines on a terminal', async () => {

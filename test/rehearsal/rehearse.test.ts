@@ -1,7 +1,10 @@
 /** Promise: a rehearsal shows how recorded calls would fare, without their values (contract, section 8). */
 
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
@@ -11,6 +14,7 @@ import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { caseFiles } from '../cases/read.ts'
+import { cleanEnv, ROOT } from '../command.ts'
 import { OWN } from '../gateway.ts'
 import type { SandboxOptions } from '../stand-in/stand-in.ts'
 
@@ -276,4 +280,21 @@ test("the service's answers are compared: only quotes and reads, without noise a
     },
     { action: 'quote.get', field: 'RequestId', equal: 0, differs: 0, noise: 1, examples: [] },
   ])
+})
+
+test('Ctrl-C leaves a report of what was read', async () => {
+  const child = spawn(process.execPath, [join(ROOT, 'src/main.ts'), 'rehearse', '--json'], {
+    env: cleanEnv(),
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  const out = text(child.stdout)
+  // More than one block, so that some of it is rehearsed.
+  child.stdin.write(line(quote()).repeat(5_000))
+  // The input is consumed once the pipe takes more.
+  await once(child.stdin, 'drain')
+  child.kill('SIGINT')
+  const [code] = await once(child, 'exit')
+  const found = JSON.parse(await out)
+  expect([code, found.stopped]).toEqual([130, true])
+  expect(found.calls.pass).toBeGreaterThan(0)
 })

@@ -19,6 +19,14 @@ export interface RecordedFile {
   fault?: string
 }
 
+/** Reports the progress of reading, and stops it. */
+export interface Reading {
+  readonly files: RecordedFile[]
+  /** The bytes read; a compressed file counts compressed. */
+  bytesRead: number
+  isStopped: boolean
+}
+
 const LINE_FEED = 0x0a
 const CHUNK_BYTES = 256 * 1024
 /** A longer line is counted, but left out. */
@@ -35,27 +43,30 @@ export class NotARecording extends Error {
 }
 
 /**
- * Reads files one after the other, as lines with the number of lines before them; adds each to `files`. If a file is damaged, the lines before
- * the damage count, and the next file follows.
+ * Reads files one after the other, as lines with the number of lines before them. If a file is damaged, the lines before the damage count,
+ * and the next file follows.
  */
-export async function* readLines(names: readonly string[], input: Readable, files: RecordedFile[]) {
+export async function* readLines(names: readonly string[], input: Readable, reading: Reading) {
   for (const name of names) {
     const file: RecordedFile = { name }
-    files.push(file)
+    reading.files.push(file)
     const source = name === '-' ? input : createReadStream(name, { highWaterMark: CHUNK_BYTES })
     let before = 0
     try {
-      for await (const bytes of wholeLines(plainLines(source, file))) {
+      for await (const bytes of wholeLines(plainLines(counted(source, reading), file))) {
+        if (reading.isStopped) break
         const lines = bytes.toString().split('\n')
         if (lines.at(-1) === '') lines.pop()
         yield { before, lines }
         before += lines.length
       }
     } catch (error) {
-      file.fault = faultOf(error)
+      const fault = faultOf(error)
+      if (!reading.isStopped) file.fault = fault
     } finally {
       if (name !== '-') source.destroy()
     }
+    if (reading.isStopped) return
   }
 }
 
@@ -70,8 +81,16 @@ function faultOf(error: unknown): string {
 
 const CUT_OFF = 'CUT_OFF'
 
+async function* counted(source: Readable, reading: Reading): AsyncGenerator<Buffer> {
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    if (reading.isStopped) return
+    reading.bytesRead += chunk.length
+    yield chunk
+  }
+}
+
 /** Yields the bytes of a file as lines, in the format that its beginning shows. */
-async function* plainLines(source: Readable, file: RecordedFile): AsyncGenerator<Buffer> {
+async function* plainLines(source: AsyncGenerator<Buffer>, file: RecordedFile): AsyncGenerator<Buffer> {
   let [head, whole] = await opened(source)
   const compression = compressionOf(head)
   if (compression) {

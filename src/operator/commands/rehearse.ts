@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import type { Plan } from '../../calls/plan.ts'
 import { caseOf } from '../../labs/rehearse/case.ts'
 import { compareCall, NotCompared, onlyAsks } from '../../labs/rehearse/compare.ts'
-import { NotARecording, type RecordedFile, readLines, readRecord } from '../../labs/rehearse/recording.ts'
+import { NotARecording, type Reading, readLines, readRecord } from '../../labs/rehearse/recording.ts'
 import {
   type LinePlace,
   learn,
@@ -31,6 +31,7 @@ import { chosenAccount } from './accounts.ts'
 import { CommandFailed, EXIT_FAILED, namingFile, UsageError } from './failures.ts'
 import { isSameFile, openConfiguredStore, refuseStore, withoutService } from './open-store.ts'
 import { createProgress, type Options, print, printError, printJson } from './output.ts'
+import { watchSignals } from './process.ts'
 
 type RehearseOptions = Options<
   'json' | 'showValues',
@@ -51,18 +52,26 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
   const { tenants } = rehearsal
   if (options.tenant !== undefined && tenants.length > 0 && !tenants.includes(options.tenant))
     throw new UsageError(`there is no tenant ${options.tenant}${suggestion(options.tenant, tenants)}`)
-  const files: RecordedFile[] = []
+  const reading: Reading = { files: [], bytesRead: 0, isStopped: false }
   if (options.keep !== undefined && names.length > 1) throw new UsageError('--keep takes a line of one file')
+  const signals = watchSignals()
+  void signals.received.then(() => {
+    reading.isStopped = true
+    // A read of a pipe that nobody writes to would never end.
+    process.stdin.destroy()
+  })
   // A kept line is all that a run is for: the service is not asked, and no file is written.
   const { against: other, learn: learnedFile }: Partial<RehearseOptions> = options.keep === undefined ? options : {}
   const against = other === undefined ? undefined : await openAgainst(rehearsal, options, pauseMs)
   const learned = learnedFile === undefined ? undefined : createWriteStream(learnedFile, { mode: OWNER_ONLY })
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag)
   const progress = createProgress('rehearsed', 'lines')
+  const shareRead = shareOf(names, reading)
   try {
-    for await (const { before, lines } of recordedLines(names, files)) {
-      const file = files.at(-1)?.name ?? ''
+    for await (const { before, lines } of recordedLines(names, reading)) {
+      const file = reading.files.at(-1)?.name ?? ''
       for (const [i, text] of lines.entries()) {
+        if (reading.isStopped) break
         const place = { file, line: before + i + 1 }
         const call = text.trim() === '' ? undefined : rehearseLine(rehearsal, text.trim(), place)
         if (place.line === options.keep) return keep(text.trim(), call, place, rehearsal, options)
@@ -70,22 +79,28 @@ export async function rehearse(operands: readonly string[], options: RehearseOpt
         if (learned && !learned.write(learn(call))) await once(learned, 'drain')
         await against?.ask(call, place, rehearsal)
       }
-      progress(rehearsal.tally.lines)
+      progress(rehearsal.tally.lines, shareRead())
+      // Signals have their turn.
+      await new Promise(setImmediate)
     }
     if (learned) await finished(learned.end())
+    const stopped = signals.exitCode()
+    if (options.keep !== undefined && stopped !== undefined) return stopped
     if (options.keep !== undefined) throw new CommandFailed(`${names[0]} has no line ${options.keep}`)
-    const report = reportOf(rehearsal, files, new Date())
+    const report = reportOf(rehearsal, reading.files, stopped !== undefined, new Date())
     if (options.lookups !== undefined) writeFileSync(options.lookups, lookupsOf(rehearsal), { mode: OWNER_ONLY })
     if (options.html !== undefined) writeFileSync(options.html, pageOf(report), { mode: OWNER_ONLY })
     if (options.json) printJson(report, 2)
     else print(...reportLines(report))
+    if (stopped !== undefined) return stopped
     if (report.calls.all === 0) printError('transload: no version-1 calls were found')
     const isEnough = (share: number) => share >= least - ROUNDING
-    const isWhole = files.every(({ fault }) => fault === undefined)
+    const isWhole = reading.files.every(({ fault }) => fault === undefined)
     // What was to be judged and could not be is not enough.
     const isProven = isEnough(report.share ?? 0) && isEnough(report.equal ?? (against ? 0 : 1))
     return report.calls.all > 0 && isWhole && isProven ? 0 : EXIT_FAILED
   } finally {
+    signals.forget()
     await against?.close()
   }
 }
@@ -96,11 +111,11 @@ const HEAP_FLAGS = ['--semi-space-growth-factor=1', '--heap-growing-percent=30']
 const OWNER_ONLY = 0o600
 
 /** Reads lines; a file that is no recording is a failure of the command. */
-async function* recordedLines(names: readonly string[], files: RecordedFile[]) {
+async function* recordedLines(names: readonly string[], reading: Reading) {
   try {
-    yield* readLines(names, process.stdin, files)
+    yield* readLines(names, process.stdin, reading)
   } catch (error) {
-    const name = files.at(-1)?.name ?? ''
+    const name = reading.files.at(-1)?.name ?? ''
     if (error instanceof NotARecording) throw new CommandFailed(`cannot read ${name}: it ${error.message}`)
     throw namingFile(error, name)
   }
@@ -164,6 +179,13 @@ function numberOf(option: string, text: string, most: number, least = 0): number
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
   if (value <= most && value >= least) return value
   throw new UsageError(`${option} takes a number ${least > 0 ? `from ${least} ` : ''}up to ${most}`)
+}
+
+/** Returns a function that tells the share of the files that was read; undefined for standard input. */
+function shareOf(names: readonly string[], reading: Reading): () => number | undefined {
+  const sizes = names.map((name) => (name === STANDARD_INPUT ? Number.NaN : statSync(name).size))
+  const size = sizes.reduce((sum, one) => sum + one, 0)
+  return () => (size > 0 ? Math.min(1, reading.bytesRead / size) : undefined)
 }
 
 /** The request id of every request to the service. */

@@ -30,7 +30,7 @@ const rowsOf = <Part extends string>(table: Table, ...names: readonly Part[]) =>
     }))
 
 /** Makes the report of a run. */
-export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], now: Date) {
+export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], stopped: boolean, now: Date) {
   const { tally, catalog } = rehearsal
   const groups = [...tally.calls]
     .map(([key, outcomes]) => {
@@ -54,6 +54,7 @@ export function reportOf(rehearsal: Rehearsal, files: readonly RecordedFile[], n
     version: 1 as const,
     at: now.toISOString(),
     files,
+    stopped,
     lines: tally.lines,
     unreadable: rowsOf(tally.unreadable, 'why'),
     calls: { all: told + unseen, pass, lossy, refused, unseen, other: tally.other },
@@ -219,12 +220,12 @@ function sectionsOf(report: Report) {
 }
 
 /** Says in a sentence what a report comes to. */
-function verdictOf({ calls, share, equal, lines }: Report): string {
+function verdictOf({ calls, share, equal, lines, stopped }: Report): string {
   const { all, pass, lossy, refused, unseen, other } = calls
   const others = other > 0 ? `, ${grouped(other)} others` : ''
   const untold = unseen > 0 ? `, ${grouped(unseen)} cannot be judged without their bodies` : ''
   const same = equal === null ? '' : ` Share of compared fields that are equal: ${shareText(equal)}.`
-  return `${plural(lines, 'line')}, ${plural(all, 'version-1 call')}${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
+  return `${stopped ? 'Stopped. ' : ''}${plural(lines, 'line')}, ${plural(all, 'version-1 call')}${others}: ${grouped(pass)} pass, ${grouped(lossy)} pass with a loss or an assumption, ${grouped(refused)} would be refused${untold}. Share that passes: ${shareText(share)}.${same}`
 }
 
 const ROWS_SHOWN = 20
