@@ -457,7 +457,7 @@ export async function run(args: readonly string[]): Promise<number> {
     exitCode = code
   })
   try {
-    await program.parseAsync(name === 'help' ? [...more, '--help'] : [name, ...more], { from: 'user' })
+    await program.parseAsync(withHelp(program, [name, ...more]), { from: 'user' })
     return exitCode
   } catch (error) {
     // The help and the version end with 0.
@@ -544,6 +544,23 @@ const wordsOf = (command: Command): readonly string[] => [
   ...(command.parent ? wordsOf(command.parent) : []),
   command.name(),
 ]
+
+const isHelp = (word: string) => word === '--help' || word === '-h'
+
+/**
+ * Returns the words of a command line that asks for help as `bookings list --help`: `help bookings list` and `bookings help list`
+ * mean that. A word that names no command stays alone, which is told; commander would print the help above it.
+ */
+function withHelp(program: Command, args: readonly string[]): readonly string[] {
+  const [first = '', second] = args
+  const asksFamily = second === 'help' && (commandOf(program, first)?.commands.length ?? 0) > 0
+  if (first !== 'help' && !asksFamily && !args.some(isHelp)) return args
+  const words = args.filter((word, i) => word !== 'help' || i > 1)
+  const topic = words.slice(0, [...words, '-h'].findIndex(isHelp))
+  const command = namedBy(program, topic)
+  const known = wordsOf(command).slice(1)
+  return known.length < topic.length && command.commands.length > 0 ? topic : [...known, '--help']
+}
 
 const commandOf = (program: Command, name: string): Command | undefined =>
   program.commands.find((command) => command.name() === name || command.alias() === name)

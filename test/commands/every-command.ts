@@ -17,7 +17,14 @@ export const families = [
 
 /** Returns command lines that are rejected: every command with each kind of slip. */
 export function badLines(): readonly (readonly string[])[] {
-  const ofFamilies = families.flatMap((family) => [[family], [family, 'bogus'], [family, '--bogus']])
+  const ofFamilies = families.flatMap((family) => [
+    [family],
+    [family, 'bogus'],
+    [family, '--bogus'],
+    ['help', family, 'bogus'],
+    [family, 'help', 'bogus'],
+    [family, 'bogus', '--help'],
+  ])
   const ofCommands = commandWords.flatMap((words) =>
     // Any number of files can be rehearsed.
     [[''], ...(words[0] === 'rehearse' ? [] : [['1', '2', '3', '4', '5']]), ['--bogus']].map((more) => [
@@ -25,7 +32,16 @@ export function badLines(): readonly (readonly string[])[] {
       ...more,
     ]),
   )
-  return [['bogus'], ['--bogus'], ['-x'], ...ofFamilies, ...ofCommands, 'store copy --to mysql://h/d'.split(' ')]
+  return [
+    ['bogus'],
+    ['--bogus'],
+    ['-x'],
+    ['help', 'bogus'],
+    ['bogus', '--help'],
+    ...ofFamilies,
+    ...ofCommands,
+    'store copy --to mysql://h/d'.split(' '),
+  ]
 }
 
 /** Returns the command lines that print help or the version. */
