@@ -300,15 +300,14 @@ export function foreignPart(shipment: SeenShipment, quote: RememberedQuote, vin 
   return vin !== '' && vins.length > 0 && !vins.includes(vin) ? 'VIN' : undefined
 }
 
-/** Returns the bookings under a name of the quote, other than the call's own, that are under way or have an unknown outcome. */
+/** Returns the bookings under a name of the quote that are under way or have an unknown outcome. */
 export async function openBookingsOf(
   { names }: RememberedQuote,
   tenant: string,
   store: Store,
-  own?: string,
 ): Promise<readonly Claim[]> {
   const claims = await Promise.all(names.map((name) => store.claimsOfReference(tenant, name)))
-  return claims.flat().filter((claim) => claim.handle !== own && isOpen(claim))
+  return claims.flat().filter(isOpen)
 }
 
 /** Throws if a booking under a name of the quote is under way or has an unknown outcome. */

@@ -373,7 +373,7 @@ async function mergeIntoApproved(
       if (foreign && quote !== first) return undefined
       if (foreign) throw foreignShipment(foreign)
       // A booking with an unknown outcome may own this shipment.
-      const open = await openBookingsOf(quote, tenant, rooms.store, handle)
+      const open = await openBookingsOf(quote, tenant, rooms.store)
       // It may have been recorded as booked since the shipment counted as mergeable.
       const [other] = [...open, ...(await holdersOf(tenant, id, rooms.store))].filter((one) => one.handle !== handle)
       if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))

@@ -11,7 +11,7 @@ import {
 import { linesOf } from '../reports/tables.ts'
 import { percent, sumOf, verdictStates } from '../reports/verdict.ts'
 import { problemsOf } from '../reports/work.ts'
-import { plural, tenantName } from '../words.ts'
+import { grouped, plural, tenantName } from '../words.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf, storeConfig, withExistingStore } from './open-store.ts'
 import { type Options, print, printJson } from './output.ts'
@@ -30,7 +30,7 @@ export function report({ tenant, json }: Options<'json', 'tenant'>): Promise<num
   })
 }
 
-/** Writes a report as lines of text: the tables of its page. */
+/** Writes a report as lines of text: most of what its page shows. */
 export function reportLines(report: MigrationReport): readonly string[] {
   const { generatedAt, watchedSince, watchedDays, headline, verdict, tenants } = report
   const watched =
@@ -53,7 +53,7 @@ export function reportLines(report: MigrationReport): readonly string[] {
 }
 
 function tenantLines(report: TenantReport): readonly string[] {
-  const { tenant, verdict, weeklyShares } = report
+  const { tenant, verdict, weeklyShares, otherPrices } = report
   const shares = weeklyShares.map((share) => (share === null ? 'no calls' : percent(share))).join(', ')
   const since = verdict.since === undefined ? '' : ` since ${verdict.since}`
   return [
@@ -61,6 +61,7 @@ function tenantLines(report: TenantReport): readonly string[] {
     `${tenantName(tenant)}: ${verdictStates[verdict.state]}${since}`,
     ...verdict.reasons,
     `Share of version 2 in each of the last four weeks: ${shares}.`,
+    ...(otherPrices > 0 ? [`Bookings at a price that differs from the quote: ${grouped(otherPrices)}.`] : []),
     ...[blockersOf(report), ...detailsOf(report)].flatMap(linesOf),
   ]
 }

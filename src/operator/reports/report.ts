@@ -337,9 +337,10 @@ export const blockersOf = (tenant: TenantReport): TextTable =>
 export function detailsOf({ work, actions, errors, fields, unknownFields, agents, networks }: TenantReport) {
   const names = 'name count first last'
   const others = work.filter(({ blocks }) => blocks === undefined)
+  const named = actions.map(({ action, ...item }) => ({ action: action || 'not recognized', ...item }))
   return [
     migrationTable('Other changes', others, 'name kind action count equivalents note'),
-    migrationTable('Actions', actions, 'action calls replayed failed mistakes'),
+    migrationTable('Actions', named, 'action calls replayed failed mistakes'),
     migrationTable('Errors', errors, 'name count last requestId'),
     migrationTable('Fields', fields, 'field action used unused lossy assumed last'),
     migrationTable('Unknown fields', unknownFields, names),
