@@ -132,8 +132,8 @@ test(
       return { status }
     })
     const counts = statuses(answers)
-    // On a slow machine, a body may take too long to arrive: 408.
-    expect(Object.keys(counts).filter((status) => !/^(200|408|429|503|0)$/.test(status))).toEqual([])
+    // On a slow machine, a body may take too long to arrive, or a call too long: 408, 504.
+    expect(Object.keys(counts).filter((status) => !/^(200|408|429|503|504|0)$/.test(status))).toEqual([])
     expect(counts[200]).toBeGreaterThan(SOURCES)
     expect(gateway.measure().peakMegabytes).toBeLessThan(MOST_MEGABYTES)
   },
