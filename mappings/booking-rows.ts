@@ -1,9 +1,6 @@
-import { z } from 'zod'
-import { codec } from '../src/language/mapping/codec.ts'
 import {
   choose,
   move,
-  type Parts,
   quoteFact,
   type Row,
   ref,
@@ -13,7 +10,7 @@ import {
   v2Only,
 } from '../src/language/mapping/declare.ts'
 import { fieldsOf } from '../src/language/mapping/row-parts.ts'
-import { email, phone, state, text, vin, year, zipcode } from './codecs.ts'
+import { email, locationName, phone, state, text, vin, year, zipcode } from './codecs.ts'
 
 /** The fields that name a shipment and never change it. */
 export const shipmentNames = [
@@ -40,13 +37,6 @@ export const namingRows = (why: string): readonly Row[] => [
     why,
   ),
 ]
-
-const locationName = codec<Parts>(z.record(z.string(), z.string()), {
-  name: 'locationName',
-  summary: "The names of the place and the person. In a reply, the person's name wins.",
-  decode: (name) => ({ location_name: name, contact_name: name }),
-  encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
-})
 
 const locationRows = (v1: 'Pickup' | 'Delivery', v2: 'pickup' | 'delivery'): readonly Row[] => [
   move(`${v1}Address`, `${v2}.address`, text),

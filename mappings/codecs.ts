@@ -1,18 +1,22 @@
-import { z } from 'zod'
 import { type Codec, codec, type Fail, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
+import type { Parts } from '../src/language/mapping/row.ts'
+import { isObject } from '../src/language/text/json.ts'
 import { isNotKnown, isShortened, plainVin, VIN } from '../src/language/text/service-text.ts'
 import { knownStates, stateCodes } from './us-states.ts'
 
 /* Text */
 
-/** A plain value from the service: a number or boolean is accepted where text is documented. */
-const scalar = z.union([z.string(), z.number(), z.boolean()])
-
 /** A plain value in version 2. */
-export type Scalar = z.infer<typeof scalar>
+export type Scalar = string | number | boolean
+
+const asNumberOrText = (value: unknown): number | string | undefined =>
+  typeof value === 'string' || typeof value === 'number' ? value : undefined
+
+/** The service may send a number or a boolean where text is documented. */
+const asScalar = (value: unknown): Scalar | undefined => (typeof value === 'boolean' ? value : asNumberOrText(value))
 
 /** Text, unchanged. */
-export const text = codec<Scalar>(scalar, {
+export const text = codec(asScalar, {
   name: 'text',
   summary: 'Text, unchanged.',
   decode: (value) => value,
@@ -26,7 +30,7 @@ const known =
     isNotKnown(text) ? leaveOut('a word for a value that is not known yet') : decode(text, fail)
 
 /** An e-mail address, unchanged. */
-export const email = codec<Scalar>(scalar, {
+export const email = codec(asScalar, {
   name: 'email',
   summary: 'Text, unchanged. TBD and N/A count as absent.',
   decode: known((value) => value),
@@ -71,7 +75,7 @@ const zipText = (value: number | string): string => {
 }
 
 /** A US ZIP. In version 2, it is an integer, which cannot hold the extension of a ZIP+4. */
-export const zipcode = codec<number | string>(z.union([z.number(), z.string()]), {
+export const zipcode = codec(asNumberOrText, {
   name: 'zipcode',
   summary:
     'A US ZIP: an integer in version 2, five digits in version 1. A ZIP+4 extension and surrounding words are lost. TBD and N/A count as absent.',
@@ -96,7 +100,7 @@ export const zipcode = codec<number | string>(z.union([z.number(), z.string()]),
 })
 
 /** A postal code of any country as text; only a US ZIP is normalized. */
-export const quoteZip = codec<number | string>(z.union([z.number(), z.string()]), {
+export const quoteZip = codec(asNumberOrText, {
   name: 'quoteZip',
   summary:
     'A postal code, unchanged. A US ZIP regains lost leading zeros and loses surrounding words. TBD and N/A count as absent.',
@@ -134,7 +138,7 @@ const hasSeveral = (text: string): boolean =>
   JOINED_VINS.test(plainVin(text)) || text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length > 1
 
 /** A model year as an integer. */
-export const year = codec<Scalar>(scalar, {
+export const year = codec(asScalar, {
   name: 'year',
   summary: 'A model year of four digits, from 1886 to the year after next. TBD and N/A count as absent.',
   problem: 'must be a year of four digits, from 1886 to the year after next',
@@ -146,7 +150,7 @@ export const year = codec<Scalar>(scalar, {
 })
 
 /** A vehicle identification number; the check digit is not enforced. */
-export const vin = codec<Scalar>(scalar, {
+export const vin = codec(asScalar, {
   name: 'vin',
   summary:
     'A VIN in uppercase without spaces or punctuation. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
@@ -260,7 +264,7 @@ function remarkOnPhone(text: string): Remark | undefined {
 }
 
 /** A phone number as digits. */
-export const phone = codec<Scalar>(scalar, {
+export const phone = codec(asScalar, {
   name: 'phone',
   summary:
     'A phone number as digits. A leading 1 is dropped, letters are read as on a keypad, and an extension, a second number, or words are lost. Text without digits counts as absent.',
@@ -274,12 +278,16 @@ export const phone = codec<Scalar>(scalar, {
 
 const BETWEEN_PARTS = '~'
 
-/** The parts of a version-1 contact. It is a type because an interface is not assignable to a record of parts. */
-export type ContactParts = {
-  readonly contact_name?: string | undefined
-  readonly contact_phone?: string | undefined
-  readonly contact_email?: string | undefined
-}
+/** Accepts any object: the parts of a row are always texts. */
+const asParts = (value: unknown): Parts | undefined => (isObject(value) ? (value as Parts) : undefined)
+
+/** The names of a place and of the person there, in one field. */
+export const locationName = codec(asParts, {
+  name: 'locationName',
+  summary: "The names of the place and the person. In a reply, the person's name wins.",
+  decode: (name) => ({ location_name: name, contact_name: name }),
+  encode: (parts) => parts['contact_name'] ?? parts['location_name'] ?? '',
+})
 
 const looksLikeEmail = (part: string): boolean => part.includes('@') && /^[^\s@]+@[^\s@]+$/.test(part)
 
@@ -316,36 +324,31 @@ function readParts(text: string): Roles {
 
 const asPart = (value: string | undefined): string => (value ?? '').replaceAll(BETWEEN_PARTS, ' ').trim()
 
-const string = z.string().optional()
-
 /** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
-export const contactParts = codec<ContactParts>(
-  z.object({ contact_name: string, contact_phone: string, contact_email: string }),
-  {
-    name: 'contactParts',
-    summary: 'Parts joined by ~: the name first, then what looks like a phone number and an email address.',
-    decode: (text) => {
-      const { name, phone, email } = readParts(text)
-      const digits = phone === undefined ? '' : readPhone(phone).digits
-      return {
-        ...(name !== undefined && { contact_name: name }),
-        ...(digits !== '' && { contact_phone: digits }),
-        ...(email !== undefined && { contact_email: email }),
-      }
-    },
-    encode: ({ contact_name, contact_phone, contact_email }) => {
-      const [name, phone, email] = [asPart(contact_name), asPart(contact_phone), asPart(contact_email)]
-      return name || phone || email ? [name, phone, '', '', email].join(BETWEEN_PARTS) : ''
-    },
-    remark: (text): Remark | undefined => {
-      const { phone, rest } = readParts(text)
-      const onPhone = phone === undefined ? undefined : remarkOnPhone(phone)
-      if (rest.length === 0) return onPhone
-      const others = 'parts that are neither the name, the phone number nor the e-mail address'
-      return { ...onPhone, loss: onPhone?.loss === undefined ? others : `${onPhone.loss}, and ${others}` }
-    },
+export const contactParts = codec(asParts, {
+  name: 'contactParts',
+  summary: 'Parts joined by ~: the name first, then what looks like a phone number and an email address.',
+  decode: (text) => {
+    const { name, phone, email } = readParts(text)
+    const digits = phone === undefined ? '' : readPhone(phone).digits
+    return {
+      ...(name !== undefined && { contact_name: name }),
+      ...(digits !== '' && { contact_phone: digits }),
+      ...(email !== undefined && { contact_email: email }),
+    }
   },
-)
+  encode: ({ contact_name, contact_phone, contact_email }) => {
+    const [name, phone, email] = [asPart(contact_name), asPart(contact_phone), asPart(contact_email)]
+    return name || phone || email ? [name, phone, '', '', email].join(BETWEEN_PARTS) : ''
+  },
+  remark: (text): Remark | undefined => {
+    const { phone, rest } = readParts(text)
+    const onPhone = phone === undefined ? undefined : remarkOnPhone(phone)
+    if (rest.length === 0) return onPhone
+    const others = 'parts that are neither the name, the phone number nor the e-mail address'
+    return { ...onPhone, loss: onPhone?.loss === undefined ? others : `${onPhone.loss}, and ${others}` }
+  },
+})
 
 /* States */
 
@@ -359,7 +362,7 @@ function readState(text: string): string | undefined {
 }
 
 /** A US state as its two letters. */
-export const state = codec<Scalar>(scalar, {
+export const state = codec(asScalar, {
   name: 'state',
   values: Object.fromEntries(stateCodes),
   summary: 'A US state, as two letters or its full name. TBD and N/A count as absent.',
@@ -426,7 +429,7 @@ export function twoDecimals(value: number | string): string | undefined {
 }
 
 /** A price: a number in version 2, text with two decimals in version 1. A reply leaves out values that are not amounts. */
-export const money = codec<number | string>(z.union([z.number(), z.string()]), {
+export const money = codec(asNumberOrText, {
   name: 'money',
   summary: 'An amount. Version 1 has exactly two decimals, rounded half up.',
   problem: 'must be an amount such as 1234.50',
@@ -457,7 +460,7 @@ export function choice(table: Readonly<Record<string, string>>, name: string): C
   const backwards = entries.map(([v1, v2]): [string, string] => [v2, v1]).reverse()
   const toV1 = new Map([...backwards.map(([v2, v1]): [string, string] => [folded(v2), v1]), ...backwards])
   const accepted = listed(Object.keys(table))
-  return codec<Scalar>(scalar, {
+  return codec(asScalar, {
     name,
     values: table,
     summary: `${accepted}, in any case.`,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
-import { codec } from '../src/language/mapping/codec.ts'
+import { type Codec, type Conversion, codec } from '../src/language/mapping/codec.ts'
 import * as vocabulary from '../src/language/mapping/declare.ts'
 import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
@@ -20,8 +20,9 @@ export type { Row } from '../src/language/mapping/row.ts'
 export interface Toolbox {
   readonly vocabulary: typeof vocabulary
   readonly codecs: typeof codecs
-  readonly codec: typeof codec
-  /** For the version-2 side of a codec. */
+  /** Makes a codec from a schema of its version-2 values and two plain functions. */
+  readonly codec: <T>(v2: z.ZodType<T>, conversion: Conversion<T>) => Codec<T>
+  /** For that schema. */
   readonly z: typeof z
   /** The built-in actions by name, to derive others from. */
   readonly actions: { readonly [Name in BuiltInAction]: Action }
@@ -48,5 +49,6 @@ type Declarations = Action | Callback | readonly (Action | Callback)[]
 export function createToolbox(): unknown {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
-  return { vocabulary, codecs, codec, z, actions, callbacks }
+  const ofSchema: Toolbox['codec'] = (v2, conversion) => codec((value) => v2.safeParse(value).data, conversion)
+  return { vocabulary, codecs, codec: ofSchema, z, actions, callbacks }
 }

@@ -111,12 +111,12 @@ describe('a callback', () => {
   const event = { shipment_id: 'S', event: 'shipment.delivered', event_date: 'now' }
   const named = { name: 'parts', summary: '' }
   /** A codec for several parts, and one that does not accept numbers. */
-  const parts = codec(z.record(z.string(), z.string()), {
+  const parts = codec((value) => z.record(z.string(), z.string()).safeParse(value).data, {
     ...named,
     decode: (): Record<string, string> => ({}),
     encode: ({ one = '-', two = '-' }) => `${one}~${two}`,
   })
-  const words = codec(z.string(), { ...named, decode: String, encode: String })
+  const words = codec((value) => z.string().safeParse(value).data, { ...named, decode: String, encode: String })
 
   const declared: Callback = callback({
     name: 'delivered',

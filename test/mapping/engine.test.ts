@@ -1,7 +1,6 @@
 /** Promise: a row translates as declared, and reports what it lost or assumed (contract, section 4). */
 
 import { describe, expect, test } from 'vitest'
-import { z } from 'zod'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { codec } from '../../src/language/mapping/codec.ts'
@@ -14,7 +13,7 @@ const { actions } = await loadMappings()
 
 describe('rows of a reply', () => {
   const ANY = { name: 'any', summary: '', decode: (text: string) => text }
-  const zip = move('Zip', 'zip', codec(z.string(), { ...ANY, passThroughUnknown: false, encode: (_, fail) => fail() }))
+  const zip = move('Zip', 'zip', codec(String, { ...ANY, passThroughUnknown: false, encode: (_, fail) => fail() }))
   const told = (sentences: readonly Sentence[], body: unknown, field = 'Message') =>
     compileReply([zip, message(field, sentences)])(body, { settings: SETTINGS, own: undefined }).reply[field]
 

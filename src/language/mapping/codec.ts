@@ -1,5 +1,3 @@
-import type { z } from 'zod'
-
 /** A remark on a conversion, shown by the dry run; never an error. */
 export interface Remark {
   /** The lost part, such as the extension of a ZIP+4. */
@@ -58,12 +56,16 @@ const leaveOut: LeaveOut = (why) => {
 }
 
 /**
- * Makes a codec from two plain functions.
+ * Makes a codec from two plain functions. `asOwn` returns a value of version 2 if it is one of this codec's. It is no schema, because a
+ * reply has dozens of values, and each call has a reply.
  *
  * @example
- * codec(z.number().int(), { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
+ * codec(asScalar, { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
  */
-export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
+export function codec<T>(
+  asOwn: (value: unknown) => T | undefined,
+  { decode, encode, ...rest }: Conversion<T>,
+): Codec<T> {
   const fail: Fail = (problem = rest.problem ?? 'cannot be read') => {
     throw new Failed(problem)
   }
@@ -78,10 +80,10 @@ export function codec<T>(v2: z.ZodType<T>, { decode, encode, ...rest }: Conversi
       }
     },
     encode: (value) => {
-      const { success, data } = v2.safeParse(value)
-      if (!success) return new Failed()
+      const own = asOwn(value)
+      if (own === undefined) return new Failed()
       try {
-        const text: unknown = encode(data, fail)
+        const text: unknown = encode(own, fail)
         return typeof text === 'string' ? text : new Failed()
       } catch (error) {
         if (error instanceof Failed) return error
