@@ -156,8 +156,8 @@ export function namedIn(tenant: string, rows: readonly DatabaseRow[]): readonly 
         )
   return inOrder.map((row) => {
     const name = nameOf(tenant, row)
-    const thing = name.kind === 'quote' ? quoteIn(tenant, row) : shipmentIn(tenant, String(row['bearer']), row)
-    return { ...name, [name.kind]: thing }
+    if (name.kind === 'quote') return { ...name, quote: quoteIn(tenant, row) }
+    return { ...name, shipment: shipmentIn(tenant, String(row['bearer']), row) }
   })
 }
 
@@ -168,8 +168,8 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   *named(tenant, name) {
     const key = nameKey(name)
     const exact = yield sql(NAMED, tenant, key)
-    const isOfOneCase = name.toLowerCase() === name.toUpperCase()
-    return namedIn(tenant, exact.length > 0 || isOfOneCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
+    const isInThisCase = exact.length > 0 || name.toLowerCase() === name.toUpperCase()
+    return namedIn(tenant, isInThisCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
   },
   *bears(tenant, name, id) {
     return (yield sql(BEARS, tenant, nameKey(name), thingKey(id))).length > 0

@@ -128,10 +128,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     shipments: NotedShipments,
   ): Promise<KnownName> {
     const rows = await bearersOf(tenant, value)
-    const idsOf = (givenBy: NameWithBearer['givenBy']) =>
-      rows.flatMap((row) =>
-        row.kind === 'shipment' && row.givenBy === givenBy ? [note(shipments, row.id, row.shipment)] : [],
-      )
+    const idsOf = (givenBy: NameWithBearer['givenBy']) => {
+      const ids: string[] = []
+      for (const { kind, givenBy: by, id, shipment } of rows)
+        if (kind === 'shipment' && by === givenBy) ids.push(note(shipments, id, shipment))
+      return ids
+    }
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
@@ -268,8 +270,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       for (;;) {
         for (const [value, name] of known) {
           // No standing shipment has this name, so it may belong to a booking in doubt.
-          const bearers = [...name.ofCaller, ...name.ofService]
-          if (bearers.length > 0 && !name.openBooking && bearers.every((id) => shipments.get(id)?.isGone))
+          const { ofCaller, ofService, openBooking } = name
+          const isGone = (id: string) => shipments.get(id)?.isGone
+          const isBorne = ofCaller.length > 0 || ofService.length > 0
+          if (isBorne && !openBooking && ofCaller.every(isGone) && ofService.every(isGone))
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
@@ -472,11 +476,12 @@ export function formerVinsAfter(
   before: KnownVehicles | undefined,
   vehicles: readonly Vehicle[],
 ): Readonly<Record<string, string>> {
-  const former: Record<string, string> = { ...before?.formerVins }
+  if (!before) return {}
+  const former: Record<string, string> = { ...before.formerVins }
   const now = new Set(vehicles.map(({ vin }) => vin))
-  const isOne = (before?.vehicles.length ?? 0) <= 1 && vehicles.length === 1
+  const isOne = before.vehicles.length <= 1 && vehicles.length === 1
   const successor = (isOne && vehicles[0]?.vin) || ''
-  for (const { vin } of before?.vehicles ?? []) if (vin !== '' && !now.has(vin)) former[vin] = successor
+  for (const { vin } of before.vehicles) if (vin !== '' && !now.has(vin)) former[vin] = successor
   for (const [vin, heir] of Object.entries(former)) {
     if (now.has(vin)) delete former[vin]
     else if (heir !== SENT_VIN && !now.has(heir)) former[vin] = former[heir] ?? successor

@@ -146,27 +146,34 @@ export function resolve(
     }
   }
   const [first, ...others] = meanings
-  const common = allOf(first).filter((id) => others.every((other) => allOf(other).includes(id)))
+  const common = first ? allOf(first).filter((id) => others.every((other) => allOf(other).includes(id))) : []
   if (first && common.length === 0) return { is: 'conflict', meanings }
   if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
   // The booking in doubt may be a shipment other than the one that another field means.
   if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
-  const [id] = common
+  const [id, ...more] = common
   if (!first || id === undefined) return { is: 'unknown' }
   const { field, namedBy } = meanings.find(({ namedBy: by }) => by === 'caller') ?? first
   if (reference.kind === 'quote') return { is: 'quote', id, field, ignored }
 
+  const meant = (one: string): ShipmentMeant => ({
+    is: 'shipment',
+    id: one,
+    field,
+    namedBy,
+    bearers: common.length,
+    ignored,
+  })
   // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
-  const isChosenLater = common.length === 1 && (reference.vin === '' || reference.use === 'update')
+  if (more.length === 0 && (reference.vin === '' || reference.use === 'update')) return meant(id)
   // If there are many, those that may have the VIN come first.
   const mayHave = (one: string) => hadVin(shipments.get(one), reference.vin)
   const inOrder = [...common.filter(mayHave), ...common.filter((one) => !mayHave(one))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
-  if (!isChosenLater && unseen.length > 0) return { is: 'look', ids: unseen }
+  if (unseen.length > 0) return { is: 'look', ids: unseen }
   const candidates = common.map((one) => shipments.get(one) ?? { ...NEVER_SEEN, id: one })
-  const choice = isChosenLater ? { shipment: { id } } : chooseVehicle(reference, candidates)
-  if ('is' in choice) return choice
-  return { is: 'shipment', id: choice.shipment.id, field, namedBy, bearers: common.length, ignored }
+  const choice = chooseVehicle(reference, candidates)
+  return 'is' in choice ? choice : meant(choice.shipment.id)
 }
 
 const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
@@ -176,9 +183,8 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
   shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
 
 /** Returns everything that a name may mean. */
-const allOf = (meaning: Meaning | undefined): readonly string[] => [
-  ...new Set([...(meaning?.ids ?? []), ...(meaning?.olderIds ?? [])]),
-]
+const allOf = ({ ids, olderIds = [] }: Meaning): readonly string[] =>
+  olderIds.length === 0 ? ids : [...new Set([...ids, ...olderIds])]
 
 /** Returns the things that a name means, by its strongest meaning; undefined if it means nothing known. */
 function meaningOf(
@@ -209,7 +215,7 @@ function standing(
   shipments: ReadonlyMap<string, KnownShipment>,
   { vin }: VehicleReference,
 ): readonly string[] {
-  const live = ids.filter((id) => !shipments.get(id)?.isGone)
+  const live = ids.filter((id, i) => !shipments.get(id)?.isGone && ids.indexOf(id) === i)
   if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
   return (had.length > 0 ? had : ids).slice(0, 1)
