@@ -59,8 +59,10 @@ export function compileLookup(...tables: readonly Readonly<Record<string, string
       let found: string | undefined
       let mostWords = 0
       for (const [start, { part: first, word: from }] of parts.entries()) {
+        const longest = most.get(first)
+        if (longest === undefined) continue
         let phrase = ''
-        for (const { part, word } of parts.slice(start, start + (most.get(first) ?? 0))) {
+        for (const { part, word } of parts.slice(start, start + longest)) {
           phrase += phrase === '' ? part : ` ${part}`
           const value = values.get(phrase)
           const words = word - from + 1

@@ -40,10 +40,14 @@ export function shownText(text: string, limit: number): string {
 /** Returns a text of any length as a `Message`, in the one line that old parsers read. */
 export const oneLine = (text: string): string => shownText(text.replace(/[\s\p{Cc}]{2,}/gu, ' ').trim(), MESSAGE_LIMIT)
 
+/** Most header values, which need no encoding. */
+const VISIBLE_ASCII = /^[\x21-\x7e]*$/
+
 /** Returns a text as a header value, bounded and percent-encoded except for plain ASCII. */
 export function headerText(text: string): string {
+  const shown = shownText(text, HEADER_LIMIT)
   // Shown text is well-formed. `encodeURIComponent` would throw at an unpaired surrogate.
-  return shownText(text, HEADER_LIMIT).replace(/[^\x21-\x7e]/gu, encodeURIComponent)
+  return VISIBLE_ASCII.test(shown) ? shown : shown.replace(/[^\x21-\x7e]/gu, encodeURIComponent)
 }
 
 /** Returns the text of a header value that `headerText` made. */
@@ -123,6 +127,7 @@ export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
 
 /** Returns a VIN in capitals without blanks, and without punctuation if that leaves a VIN, such as the asterisks of a bar code. */
 export function plainVin(text: string): string {
+  if (VIN.test(text)) return text
   const plain = text.replace(/\s+/g, '').toUpperCase()
   const bare = plain.replace(/[^\p{L}\p{N}]+/gu, '')
   return VIN.test(bare) ? bare : plain
