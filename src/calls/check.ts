@@ -15,7 +15,7 @@ import { isObject, isStructure, JsonError, parseJson, scalarText } from '../lang
 import { suggestion } from '../language/text/nearest.ts'
 import { isUuid } from '../language/text/service-text.ts'
 import type { Call } from '../runtime/call.ts'
-import { type DryRun, FORMER_VIN, MAY_BE_FORMER, ONLY_IF_SAME, pathShownIn, VIN_PLACE } from './dry-run.ts'
+import { type DryRun, FORMER_VIN, MAY_BE_FORMER, ONLY_IF_SAME, pathShownIn, VIN_PLACE } from './explain-plan.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A request that a dry run has planned. */

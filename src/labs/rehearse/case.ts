@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { answerToBody, explainPlan, explainVersion2, planFromNames } from '../../calls/dry-run.ts'
+import { planFromNames } from '../../calls/dry-run.ts'
+import { answerToBody, explainPlan, explainVersion2 } from '../../calls/explain-plan.ts'
 import type { Plan } from '../../calls/plan.ts'
 import { classify, type Version1, version1 } from '../../calls/read-request.ts'
 import { planVersion2, type Version2Plan } from '../../calls/version2.ts'

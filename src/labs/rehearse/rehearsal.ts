@@ -1,5 +1,6 @@
 import { loadMappings } from '../../../mappings/load.ts'
-import { answerToBody, planFromNames } from '../../calls/dry-run.ts'
+import { planFromNames } from '../../calls/dry-run.ts'
+import { answerToBody } from '../../calls/explain-plan.ts'
 import { type Plan, planCall } from '../../calls/plan.ts'
 import { factsAfter } from '../../calls/quote.ts'
 import { classify, namesGivenIn, namesIn, type Version1, type Version2 } from '../../calls/read-request.ts'

@@ -1,4 +1,4 @@
-import { type DryRun, pathShownIn } from '../../calls/dry-run.ts'
+import { type DryRun, pathShownIn } from '../../calls/explain-plan.ts'
 import {
   type Change,
   changesOf,

@@ -1,14 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { html } from 'hono/html'
 import type { GatewayRooms } from '../../app.ts'
-import {
-  type DryRun,
-  dryRunReply,
-  type ExplainedCall,
-  explainCall,
-  pathShownIn,
-  refusalAt,
-} from '../../calls/dry-run.ts'
+import { type ExplainedCall, explainCall, refusalAt } from '../../calls/dry-run.ts'
+import { type DryRun, pathShownIn } from '../../calls/explain-plan.ts'
+import { dryRunReply } from '../../calls/explain-reply.ts'
 import { readBody, readQuery } from '../../edge/body/read.ts'
 import { deprecationFor } from '../../edge/callers/caller.ts'
 import type { Answer } from '../../language/answer.ts'
