@@ -4,7 +4,6 @@ import { type ErrorCode, GatewayError, gatewayError } from '../language/errors.t
 import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
-import { parsedOrNothing, type ReplyContent, type UpstreamReply } from '../outside/service/exchange.ts'
 import { refusesChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
@@ -17,6 +16,7 @@ import {
   type NamedQuote,
   shipmentInApproval,
 } from '../outside/service/proofs.ts'
+import { parsedOrNothing, type ReplyContent, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import {
   type Claim,

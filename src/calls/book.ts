@@ -9,7 +9,6 @@ import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
-import type { UpstreamReply } from '../outside/service/exchange.ts'
 import {
   bookedShipment,
   doubtful,
@@ -22,6 +21,7 @@ import {
   shipmentIn,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
+import type { UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
 import { isOtherVehicle } from '../outside/store/claim.ts'
 import {

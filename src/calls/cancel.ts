@@ -1,6 +1,5 @@
 import type { Answer } from '../language/answer.ts'
 import { GatewayError } from '../language/errors.ts'
-import { isNotFound, isSuccess } from '../outside/service/exchange.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
   cancellationOf,
@@ -12,6 +11,7 @@ import {
   shipmentWithId,
   showsShipment,
 } from '../outside/service/proofs.ts'
+import { isNotFound, isSuccess } from '../outside/service/reply.ts'
 import { shipmentRead } from '../outside/service/service.ts'
 import { type Plan, plannedCall, refusalOf, requireReference } from './plan.ts'
 import {

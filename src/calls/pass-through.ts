@@ -8,16 +8,11 @@ import { GatewayError } from '../language/errors.ts'
 import { serviceId } from '../language/text/service-text.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
-import {
-  HungUp,
-  isSuccess,
-  NoReply,
-  type StreamedReply,
-  type StreamedRequest,
-  stream,
-} from '../outside/service/exchange.ts'
+import { NoReply } from '../outside/service/exchange.ts'
 import { MAKES_NOTHING, refusesChange, unansweredError } from '../outside/service/failures.ts'
+import { isSuccess } from '../outside/service/reply.ts'
 import { shipmentRead } from '../outside/service/service.ts'
+import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../outside/service/stream.ts'
 import { LockTimeout, StoreDown } from '../outside/store/store.ts'
 import type { Call } from '../runtime/call.ts'
 import type { Bookings } from '../state/bookings/bookings.ts'

@@ -6,7 +6,7 @@ import type { CompiledAction } from '../language/mapping/compile.ts'
 import { valueAt } from '../language/mapping/paths.ts'
 import { isObject } from '../language/text/json.ts'
 import { serviceId } from '../language/text/service-text.ts'
-import { isSuccess, NoReply, type UpstreamReply } from '../outside/service/exchange.ts'
+import { NoReply } from '../outside/service/exchange.ts'
 import { unansweredError } from '../outside/service/failures.ts'
 import {
   isCanceled,
@@ -16,6 +16,7 @@ import {
   shipmentIfRead,
   shipmentNamed,
 } from '../outside/service/proofs.ts'
+import { isSuccess, type UpstreamReply } from '../outside/service/reply.ts'
 import {
   type Sending,
   type ServiceRequest,

@@ -10,8 +10,9 @@ import {
   trusted,
 } from '../../outside/service/account.ts'
 import { type BasicPair, basicOf, basicPair, hasControlCharacter } from '../../outside/service/credential.ts'
-import { accepts, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { NoReply } from '../../outside/service/exchange.ts'
 import { credentialRefused, refusal } from '../../outside/service/failures.ts'
+import { accepts, type UpstreamReply } from '../../outside/service/reply.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
 import { type Sender, type Sending, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'

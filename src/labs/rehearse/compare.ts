@@ -12,7 +12,8 @@ import type { Row, Settings } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, parseJson, scalarText } from '../../language/text/json.ts'
-import { isSuccess, NoReply } from '../../outside/service/exchange.ts'
+import { NoReply } from '../../outside/service/exchange.ts'
+import { isSuccess } from '../../outside/service/reply.ts'
 import type { Sending, ServiceRequest } from '../../outside/service/service.ts'
 
 /** The answer to a version-1 call, sent natively or translated: its nonblank fields, or a refusal of the call's content. */

@@ -5,13 +5,14 @@ import { translationSettings } from '../../language/config/translation-settings.
 import { GatewayError } from '../../language/errors.ts'
 import { scalarText } from '../../language/text/json.ts'
 import { FIELD_LIMIT, isPlainId, shownText } from '../../language/text/service-text.ts'
-import { isSuccess, NoReply, type UpstreamReply } from '../../outside/service/exchange.ts'
+import { NoReply } from '../../outside/service/exchange.ts'
 import { idAt, isCanceled, shipmentNamed, shipmentWithId } from '../../outside/service/proofs.ts'
+import { isSuccess, type UpstreamReply } from '../../outside/service/reply.ts'
 import { openService, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import { pages } from '../../outside/store/copy.ts'
 import type { AuditEntry, Claim, ClaimState, Store } from '../../outside/store/store.ts'
-import { publicView } from '../../state/bookings/bookings.ts'
+import { publicView } from '../../state/bookings/listing.ts'
 import {
   type BookedShipment,
   type Settlement,

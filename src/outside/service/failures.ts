@@ -10,7 +10,8 @@ import { type MessageName, serviceSays } from '../../language/messages.ts'
 import { replyText } from '../../language/text/decode.ts'
 import { isObject, isStructure, parseJson } from '../../language/text/json.ts'
 import { oneLine, shownText } from '../../language/text/service-text.ts'
-import { NoReply, type UpstreamReply } from './exchange.ts'
+import { NoReply } from './exchange.ts'
+import type { UpstreamReply } from './reply.ts'
 import { timeAsked } from './retries.ts'
 
 /** The messages of a call without a whole reply. */

@@ -2,7 +2,7 @@ import { type GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId } from '../../language/text/service-text.ts'
-import { isNotFound, isSuccess, parsedOrNothing, readJson, type UpstreamReply } from './exchange.ts'
+import { isNotFound, isSuccess, parsedOrNothing, readJson, type UpstreamReply } from './reply.ts'
 
 /*
  * Decides whether a successful reply from the service is the reply to the request. Every reply to a translated call is checked here before

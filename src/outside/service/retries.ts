@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { NoReply, type Silence, type UpstreamReply } from './exchange.ts'
+import { NoReply, type Silence } from './exchange.ts'
+import type { UpstreamReply } from './reply.ts'
 
 /** Retries an attempt if that is harmless and may help, within a budget. */
 export type Retry = (attempt: () => Promise<UpstreamReply>, deadline: number) => Promise<UpstreamReply>

@@ -7,17 +7,8 @@ import { isUuid } from '../../language/text/service-text.ts'
 import { type Counter, createMeters, labelledGauge } from '../../runtime/metrics.ts'
 import type { Account, Scheme } from './account.ts'
 import { createCredentialMask } from './credential.ts'
-import {
-  accepts,
-  exchange,
-  isNotFound,
-  isPage,
-  isSuccess,
-  NoReply,
-  operationOf,
-  parsedOrNothing,
-  type UpstreamReply,
-} from './exchange.ts'
+import { exchange, NoReply, operationOf } from './exchange.ts'
+import { accepts, isNotFound, isPage, isSuccess, parsedOrNothing, type UpstreamReply } from './reply.ts'
 import { createRetry, FAILURES } from './retries.ts'
 import { openUpstream, type Upstream } from './upstream.ts'
 

@@ -9,8 +9,9 @@ import Client from 'undici/lib/dispatcher/client.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import type { Config } from '../../language/config/config.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
+import { createDeadlines } from '../../runtime/deadlines.ts'
 import { createMeters, gauge, type Meters } from '../../runtime/metrics.ts'
-import { createDeadlines, type Line } from './exchange.ts'
+import type { Line } from './exchange.ts'
 
 /** The connections to the service. */
 export type Upstream = ReturnType<typeof openUpstream>

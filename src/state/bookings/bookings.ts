@@ -6,14 +6,11 @@ import { type GatewayError, gatewayError, RETRY_SOON } from '../../language/erro
 import { scalarText } from '../../language/text/json.ts'
 import { textOfHeader } from '../../language/text/service-text.ts'
 import { isOtherVehicle } from '../../outside/store/claim.ts'
-import { pages } from '../../outside/store/copy.ts'
 import type { Doubt } from '../../outside/store/doubt.ts'
 import { newInstance } from '../../outside/store/instance.ts'
 import { updateLock } from '../../outside/store/locks.ts'
 import {
   type Claim,
-  type ClaimFilter,
-  type ClaimState,
   type Claims,
   type NamesWrite,
   type NewClaim,
@@ -25,7 +22,6 @@ import {
 } from '../../outside/store/store.ts'
 import { createBoundedCache, createUnorderedList, type ListItem } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { labelledGauge } from '../../runtime/metrics.ts'
 import { createLeases, type IsHeld } from './leases.ts'
 import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, openEmergencyLog, SHOWN_AS_GONE } from './record.ts'
@@ -547,42 +543,6 @@ export function openBookings(
     },
   }
 }
-
-/** Returns a claim without the hash of its body. */
-export function publicView({ handle, state, tenant, reference, vin, shipment, createdAt, changedAt, instance }: Claim) {
-  return {
-    key: handle,
-    state,
-    tenant,
-    reference,
-    vin,
-    shipment,
-    created: new Date(createdAt).toISOString(),
-    changed: new Date(changedAt).toISOString(),
-    instance,
-  }
-}
-
-const PENDING_FIRST: readonly ClaimState[] = ['unknown', 'sending', 'booked', 'refused', 'freed']
-
-/** Yields bookings state by state, pending ones first, and page by page, so that a long list holds up nobody. */
-export async function* allBookings(store: Claims, filter: ClaimFilter): AsyncGenerator<Claim> {
-  for (const state of PENDING_FIRST) {
-    const pageAfter = (after: Claim | undefined, limit: number) => store.listClaims({ ...filter, state, after, limit })
-    for await (const page of pages(pageAfter)) yield* page
-  }
-}
-
-/** Makes the gauge of bookings without an outcome; it has no values while the store is down. */
-export const pendingBookings = ({ countClaims }: Claims) =>
-  labelledGauge('transload_bookings', 'Bookings in progress or with an unknown outcome.', async () => {
-    const counts = await countClaims(MOST_COUNTED).catch(() => undefined)
-    return counts ? PENDING.map((state) => ({ labels: { state }, value: counts[state] ?? 0 })) : []
-  })
-
-const PENDING: readonly ClaimState[] = ['sending', 'unknown']
-/** Counting more claims would hold up the event loop. */
-export const MOST_COUNTED = 1_000
 
 /** The header of a booking whose shipment has a different price than its quote. */
 export const PRICE = 'Transload-Price'

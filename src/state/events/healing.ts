@@ -3,7 +3,6 @@ import type { Config } from '../../language/config/config.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { isStructure, scalarText } from '../../language/text/json.ts'
 import { isPlainId, thingKey } from '../../language/text/service-text.ts'
-import { isSuccess, type UpstreamReply } from '../../outside/service/exchange.ts'
 import { refusal } from '../../outside/service/failures.ts'
 import {
   idAt,
@@ -15,6 +14,7 @@ import {
   shipmentNamed,
   shipmentWithId,
 } from '../../outside/service/proofs.ts'
+import { isSuccess, type UpstreamReply } from '../../outside/service/reply.ts'
 import { type Sender, type Service, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { Claim, Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
