@@ -416,7 +416,7 @@ function faultOf(value: unknown, shape: Shape): string | undefined {
         ? undefined
         : 'has a time and an offset without a colon: 2026-03-01T08:00:00-0500'
     case 'text':
-      if (typeof value !== 'string') return shape.form?.says ?? 'is a string'
+      if (typeof value !== 'string') return 'is a string'
       return !shape.form || shape.form.pattern.test(value.trim()) ? undefined : shape.form.says
     case 'number':
       if (!isNumber(value)) return shape.form?.says ?? 'is a number'
