@@ -62,6 +62,7 @@ const members: Readonly<Record<string, Shape>> = {
   is_modified: { kind: 'flag' },
   is_inoperable: { kind: 'flag' },
   id: { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service gave the vehicle' } },
+  quote_id: { kind: 'text', form: { pattern: UUID, says: 'is the UUID that the service returned for the quote' } },
 }
 
 /** The required members, by action and object. */
