@@ -150,8 +150,9 @@ function emptyUpdate(request: Version1): readonly Problem[] {
   if (changingFields(request).length > 0) return []
   const blank = fields.blank.map((slot) => compiled.fields.names[slot] ?? '')
 
+  const unknown = notUnderstood(request)
   const problems = [
-    ...notUnderstood(request).map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
+    ...unknown.map((field) => ({ field, code: 'unknown', message: `${field} is not a known field` })),
     ...placelessIn(request).map((field) => ({
       field,
       code: 'unchangeable',
@@ -159,9 +160,17 @@ function emptyUpdate(request: Version1): readonly Problem[] {
     })),
     ...blank.map((field) => ({ field, code: 'blank', message: `${field} is blank` })),
   ]
-  if (problems.length > 0) return problems
   const names = namesIn(request, compiled.action.target?.namedBy ?? [])
-  return names.map(([field]) => ({ field, code: 'nothing', message: `${field} only names the shipment` }))
+  const all =
+    problems.length > 0
+      ? problems
+      : names.map(([field]) => ({ field, code: 'nothing', message: `${field} only names the shipment` }))
+  const unnamed = new Set(fields.unknown).size - unknown.length
+  if (unnamed === 0) return all
+  const more = `${unnamed} ${unknown.length > 0 ? 'more ' : ''}${unnamed === 1 ? 'field is' : 'fields are'} not known`
+  return all.map((problem, at) =>
+    at < all.length - 1 ? problem : { ...problem, message: `${problem.message}; ${more}` },
+  )
 }
 
 /**
