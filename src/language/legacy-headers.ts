@@ -58,7 +58,7 @@ export function closureNotice(deprecation: Deprecation, now: number): string | u
   if (!closure) return undefined
   return closure.kind === 'retired'
     ? `Version 1 has ended: since ${minuteOf(closure.since.getTime())}, all version-1 calls get ${errorTable.retired.status}.`
-    : `In a brownout until ${minuteOf(closure.window.end)}, all version-1 calls${deprecation.coversBookings ? '' : ' except bookings'} get ${errorTable.brownout.status}.`
+    : `In a brownout until ${minuteOf(closure.window.end)}, all version-1 calls${deprecation.coversBookings ? '' : ' except bookings and approvals'} get ${errorTable.brownout.status}.`
 }
 
 const MINUTE_CHARACTERS = 16
