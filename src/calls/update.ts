@@ -347,6 +347,9 @@ async function mergeIntoCurrent(
   }
 }
 
+/** Errors of an update that names no shipment, or no vehicle of it: its values are wrong, too. */
+const MISNAMED: ReadonlySet<ErrorCode> = new Set(['number-unknown', 'several-matches'])
+
 async function readToMerge(merging: Merging, sending: Sending, service: Service) {
   const { id, sentTo, problems, compiled, textOf, settings, verify, choose, readError } = merging
   try {
@@ -361,7 +364,8 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
     requireWhole(shipment)
     return { shipment, entry, fields, changes, etag: reply.headers['etag'] }
   } catch (error) {
-    if (problems.length > 0) throw untranslatable(problems)
+    // A value that cannot be translated may be the one that stands there; a failed read does not show it.
+    if (problems.length > 0 && MISNAMED.has(toGatewayError(error).code)) throw untranslatable(problems)
     throw readError ? readError(error) : error
   }
 }
