@@ -149,7 +149,7 @@ const sections = {
   'The legacy calls': {
     LEGACY_BASE_PATHS: basePaths
       .prefault('/,/quotes')
-      .describe('Prefixes of the legacy paths. Not `/v2`, `/dry-run`, or paths below them.'),
+      .describe('Prefixes of the legacy paths. Not `/v2`, `/dry-run`, `/check`, `/webhooks`, or paths below them.'),
     BODY_LIMIT_BYTES: wholeNumber(1, 1_073_741_824)
       .prefault('262144')
       .describe('Maximum body size after decompression; larger bodies get 413.'),

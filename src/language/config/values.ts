@@ -187,8 +187,8 @@ const isOrigin = (text: string) => URL.canParse(text) && /^https?:\/\/[^/?#@*]+\
 const isHostName = (text: string) => /^[^\s/?#@:*]+$/.test(text) && URL.canParse(`http://${text}`)
 
 const PATHS_FORM = 'must be a list of paths such as /,/quotes'
-/** A legacy path below these would hide calls that are passed through, or would carry out a dry run. */
-const TAKEN = /^\/+(v2|dry-run)(?:\/|$)/i
+/** A legacy path below these would hide calls that are passed through, or carry out what is only to be tried. */
+const TAKEN = /^\/+(v2|dry-run|check|webhooks)(?:\/|$)/i
 
 /** Path prefixes, without trailing slashes. */
 export const basePaths = value((text, fail) => {
