@@ -160,6 +160,14 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(await other.approvals('acme', [newName().name])).toMatchObject([{ quote: 'id-1' }])
     })
 
+    test('of a quote are kept if it is written again with others, also at the same time', async () => {
+      const write = (...names: readonly string[]) => store.put({ quote: { tenant: 'acme', id: 'id-1', names } })
+      await write('O-1', 'Q-1')
+      await Promise.all([write('Q-2'), write('Q-3', 'O-1'), store.put({ quote: { tenant: 'acme', id: 'id-1' } })])
+      const { names } = (await other.quote('acme', 'id-1')) ?? {}
+      expect(names?.toSorted()).toEqual(['O-1', 'Q-1', 'Q-2', 'Q-3'])
+    })
+
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {
       const callers = named({ kind: 'shipment', name: '1001', id: 'mine', at: 1 })
       const services = { ...callers, id: 'theirs', givenBy: 'service', at: 9 } as const

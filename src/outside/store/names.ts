@@ -250,8 +250,15 @@ const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
 /** Keeps the parts that are not given. */
 const keeping = (parts: readonly string[]) =>
   parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
+/** A service that gives one id to every quote must not fill its row. */
+const MOST_NAMES_CHARACTERS = 10_000
+/** The service may give a quote again, under another name: it keeps those that it has. */
+const ALL_NAMES = `(SELECT json_agg(value ORDER BY value)::text FROM (SELECT value FROM transload.each(coalesce(old.names, '[]'))
+  UNION SELECT value FROM transload.each(coalesce(excluded.names, '[]'))) AS name)`
 /** The new values of an existing quote or shipment, whose row is called `old`. */
-export const SET_QUOTE = `${keeping(QUOTE_PARTS)}, used_day = excluded.used_day,
+export const SET_QUOTE = `${keeping(QUOTE_PARTS.filter((part) => part !== 'names'))}, used_day = excluded.used_day,
+  names = CASE WHEN excluded.names <> old.names AND length(old.names) < ${MOST_NAMES_CHARACTERS} THEN ${ALL_NAMES}
+    ELSE coalesce(excluded.names, old.names) END,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
 /** `in-doubt` does not change a shipment's age. */
 const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'in-doubt'), 'live')"

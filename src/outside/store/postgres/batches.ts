@@ -352,13 +352,22 @@ function putValues(writes: readonly NamesWrite[]): readonly string[] {
   return [nameRows, quoteRows, shipmentRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
 }
 
-/** Merges the rows of each thing: a later row overrides where it has a value. */
-function merged(rows: readonly { readonly tenant: string; readonly key: string }[]) {
-  const all = new Map<string, object>()
+/** A row of a quote or shipment; `names` are a quote's, as JSON. */
+interface ThingRow {
+  readonly tenant: string
+  readonly key: string
+  readonly names?: string | null
+}
+
+/** Merges the rows of each thing: a later row overrides where it has a value. A quote keeps its names, as in `SET_QUOTE`. */
+function merged(rows: readonly ThingRow[]) {
+  const all = new Map<string, Partial<ThingRow>>()
   for (const row of rows) {
     const key = JSON.stringify([row.tenant, row.key])
+    const before = all.get(key)
     const given = Object.entries(row).filter(([, value]) => value !== null)
-    all.set(key, { ...all.get(key), ...Object.fromEntries(given) })
+    const names = [before?.names, row.names].flatMap((list) => (list ? JSON.parse(list) : []))
+    all.set(key, { ...before, ...Object.fromEntries(given), ...(names.length > 0 && { names: JSON.stringify(names) }) })
   }
   return [...all].map(([key, row]) => ({ key, row }))
 }

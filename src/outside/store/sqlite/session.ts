@@ -82,6 +82,7 @@ export function inSqlite(text: string): string {
     .replaceAll(/([a-z.]*facts)::text/g, 'json($1)')
     .replaceAll(/CAST\((.*?) AS json\)/g, 'json($1)')
     .replaceAll('json_build_object(', 'json_object(')
+    .replaceAll('json_agg(', 'json_group_array(')
     .replaceAll(/::[a-z]+/g, '')
     .replaceAll(/ FOR UPDATE( SKIP LOCKED)?/g, '')
     .replaceAll(/\$(\d+)/g, '?$1')
