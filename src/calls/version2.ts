@@ -170,8 +170,8 @@ export async function isRefused(
 
 /**
  * Frees the keys of the bookings of a shipment that a version-2 call has canceled by its id or by the service's number. A reply that denies
- * the cancellation frees nothing. The reply, or a read by that name, is proof for the booking with exactly the id that it shows; for any
- * other spelling, the service is asked.
+ * the cancellation frees nothing. Only a read proves it: here, for the booking with exactly the id that it shows; for any other spelling, the
+ * service is asked again.
  */
 async function freeCanceled(
   name: string,
@@ -183,7 +183,7 @@ async function freeCanceled(
   const said = reply.status === ACCEPTED ? undefined : saidOfCancellation(reply, name)
   if (said === false) return
   // Asked now: if the store fails, the keys are freed only after the call's time to ask has passed.
-  const shown = said ?? (await goneBy(name, read))
+  const shown = await goneBy(said ?? name, read)
   // If the store fails, the ids with this number stay unknown.
   const numbered = await names.idsNamed(tenant, name).catch(() => [])
   const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
