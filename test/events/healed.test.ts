@@ -4,7 +4,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
+import { quoteExample } from '../../mappings/quote-rows.ts'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
+import { StoreDown } from '../../src/outside/store/store.ts'
 import { reopen } from '../../src/state/bookings/settlement.ts'
 import {
   begin,
@@ -19,7 +21,7 @@ import {
   statesOf,
 } from '../bookings/desk.ts'
 import { as, openEdge } from '../callers/tenants-gateway.ts'
-import { basic, CLIENT, get, OWN, startGateway, type TestGateway } from '../gateway.ts'
+import { basic, CLIENT, get, OWN, post, startGateway, type TestGateway } from '../gateway.ts'
 import type { Fault } from '../stand-in/stand-in.ts'
 import {
   deliver,
@@ -204,6 +206,27 @@ test('gateways that get the same events heal a booking of another one, once', as
   expect(await store.eventsOfShipment(CLIENT.id, id)).toHaveLength(events.length)
   for (const gateway of [booking, ...others]) expectBooked(await book(gateway), true)
   expect(creations(booking)).toBe(1)
+})
+
+test.each([
+  ['is healed, if it was merged into the shipment of its quote', 'booked', {}],
+  ['stays unknown, if that shipment was canceled before', 'unknown', { state: 'canceled' }],
+] as const)('a booking whose gateway died %s', async (_, state, before) => {
+  const inner = createMemoryStore()
+  const change: typeof inner.change = (claim, to, ...names) =>
+    to.state === 'booked' ? Promise.reject(new StoreDown('It has died.')) : inner.change(claim, to, ...names)
+  const gateway = await startGateway({ env: OWN, store: { ...inner, change } })
+  const other = await startGateway({ env: RECEIVES, store: inner, serviceUrl: gateway.sandbox.url })
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE })
+  await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: REFERENCE })
+  const [{ id } = expect.fail('no shipment')] = shipments(gateway)
+  await deliver(other, { ...EVENT, shipment_id: id, event: 'shipment.created' })
+  const handle = expectUnknown(await book(gateway))
+  const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
+  await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })
+  await inner.put({ shipment: { tenant: CLIENT.id, id, ...before } })
+  await deliverAndRead({ ...other, sandbox: gateway.sandbox }, id)
+  await untilState(inner, handle, state)
 })
 
 test('in client mode, the credential for events heals the bookings of its own Client ID, and no others', async () => {

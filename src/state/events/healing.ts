@@ -2,7 +2,7 @@ import type { Credentials, OwnCaller } from '../../edge/callers/caller.ts'
 import type { Config } from '../../language/config/config.ts'
 import type { Catalog } from '../../language/mapping/catalog.ts'
 import { isStructure, scalarText } from '../../language/text/json.ts'
-import { isPlainId, thingKey } from '../../language/text/service-text.ts'
+import { isPlainId, isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { refusal } from '../../outside/service/failures.ts'
 import {
   idAt,
@@ -16,12 +16,12 @@ import {
 } from '../../outside/service/proofs.ts'
 import { isSuccess, type UpstreamReply } from '../../outside/service/reply.ts'
 import { type Sender, type Service, sendingOf, shipmentRead } from '../../outside/service/service.ts'
-import type { Claim, Store } from '../../outside/store/store.ts'
+import { type Claim, isStoredAsGone, type Store } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { createCounter, gauge } from '../../runtime/metrics.ts'
 import { endOfTurn, oneAtATime, within } from '../../runtime/time.ts'
-import { holdersOf } from '../bookings/bookings.ts'
+import { holdersOf, requestOf } from '../bookings/bookings.ts'
 import type { Leases } from '../bookings/leases.ts'
 import { HEALED_BY, type HealedBy, isReopened, settle } from '../bookings/settlement.ts'
 import { vinKey } from '../names/resolve.ts'
@@ -352,11 +352,24 @@ export function createProving({
     log.info({ booking: handle, tenant, shipment: shipment.id, how }, 'an unknown booking was found')
   }
 
-  /** Reports whether a shipment existed before a booking was claimed, which means that another booking made it. */
-  async function isOlder(id: string, { tenant, reference, createdAt }: Claim): Promise<boolean> {
+  /**
+   * Reports whether a shipment existed before a booking was claimed, which means that another booking made it, unless the booking was merged
+   * into it.
+   */
+  async function isOlder(id: string, claim: Claim): Promise<boolean> {
+    const { tenant, reference, createdAt } = claim
+    if (await mayBeMerged(id, claim)) return false
     const bearers = await store.named(tenant, reference)
     if (bearers.some((one) => one.name === reference && one.at < createdAt && isSameId(one.id, id))) return true
     return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
+  }
+
+  /** Reports whether a shipment with a booking's reference and VIN is of its quote, so that the booking may have been merged into it. */
+  async function mayBeMerged(id: string, claim: Claim): Promise<boolean> {
+    const { quote = '' } = requestOf(claim)
+    if (quote === '' || claim.vin === '') return false
+    const stored = await store.shipment(claim.tenant, id)
+    return !isStoredAsGone(stored) && [id, stored?.quote ?? ''].some((one) => isSameThing(one, quote))
   }
 
   /** Reports whether another booking with this identity is under way, because the shipment may be that booking's. */
