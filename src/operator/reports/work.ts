@@ -25,7 +25,12 @@ export interface WorkItem {
   /** The known field that an unknown one may stand for. */
   readonly didYouMean?: string | undefined
   /** Why the change is more than another spelling. */
-  readonly blocks: 'no version-2 equivalent' | 'loses part of its value' | 'refused if it has a value' | undefined
+  readonly blocks:
+    | 'no version-2 equivalent'
+    | 'unknown field'
+    | 'loses part of its value'
+    | 'refused if it has a value'
+    | undefined
 }
 
 /** Returns a name with its counts. */
@@ -164,10 +169,10 @@ function fieldWork(
     if (refusal)
       return [{ ...item, kind, equivalents: [], note: `It ${refusal.problem}.`, blocks: 'refused if it has a value' }]
     const note =
-      name === OTHER_NAMES ? 'other fields that no mapping knows' : 'no mapping knows it; the gateway leaves it out'
+      name === OTHER_NAMES ? 'no mapping knows these fields' : 'no mapping knows it; the gateway leaves it out'
     // Another action may know it.
     const didYouMean = known.includes(name) ? undefined : meantField(name, known)
-    return [{ ...item, ...UNDECLARED, kind, note, didYouMean }]
+    return [{ ...item, kind, equivalents: [], note, didYouMean, blocks: 'unknown field' }]
   }
   if (kind !== 'used' && kind !== 'unused') return []
   const { places: equivalents = [], note = UNDECLARED.note } = found ?? {}
