@@ -136,7 +136,7 @@ Version 2: <code>${service.method} ${service.path}</code>. <a href="/?example=${
 ${table<(typeof known)[number]>(
   `Fields: ${title}`,
   [
-    ['Field', ({ field }) => html`<code>${field}</code>`],
+    ['Field', ({ field }) => breakable(field, /(?<=[a-z])(?=[A-Z])/)],
     ['Required', ({ field }) => requiredOf(field, action)],
     ['Example', ({ field }) => example.request[field] ?? ''],
     ['Version 2', 'places', placesOf],
@@ -154,9 +154,12 @@ ${[...without].map(
 
 const codes = (texts: readonly string[]): Html => joined(texts.map((text) => html`<code>${text}</code>`))
 
-/** Shows places, which may break after a dot. */
+/** Shows a name that may break between its words. */
+const breakable = (name: string, between: RegExp): Html =>
+  html`<code>${joined(name.split(between), html`<wbr>`)}</code>`
+
 const placesOf = (places: readonly string[]): Html =>
-  html`${places.map((place) => html`<code>${joined(place.split(/(?<=\.)/), html`<wbr>`)}</code> `)}`
+  html`${places.map((place) => html`${breakable(place, /(?<=\.)/)} `)}`
 
 /** Says whether a call must have a field, or which other fields may stand for it. */
 function requiredOf(field: string, { request, requires = [], target }: Action): Html | string {
