@@ -190,7 +190,7 @@ ${settle && toldPart(key, own?.profile.support ?? config.SUPPORT_CONTACT)}`
     : isSettled
       ? html`<h2>If this is wrong</h2><p>Undo the settlement. The booking becomes unknown again.</p>${code(`transload bookings reopen ${key}`)}`
       : (OVER[state] ?? html`<h2>The shipment</h2><p>See it at the service:</p>${code(lookUp)}`)
-  const names = [reference || key, STATES[state].toLowerCase(), durationOf(store.now() - claim.createdAt)] as const
+  const names = [reference || key, stateOf(view).toLowerCase(), durationOf(store.now() - claim.createdAt)] as const
   return showCase(show, 'Bookings', names, what, todo)
 }
 
