@@ -52,7 +52,7 @@ export async function events(incoming: IncomingMessage, rooms: OperatorRooms): P
 ${table('The success rate counts attempts since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
 ${list('Parked', parked, 'they are not retried')}
 ${parked.length > 0 && html`<p>Once the cause is fixed, send them again:</p>${code(replay)}`}
-${list('Waiting', due, 'they are delivered automatically')}`,
+${list('Waiting', due, 'they are delivered automatically, unless the endpoint is stopped')}`,
   )
 }
 
@@ -111,7 +111,8 @@ const eventsOf = (tenant: string) => nameLink('/events', { tenant }, tenant)
 function stateOf({ stopped, pausedUntil, parked, url, last }: EndpointRow, now: number): Html {
   if (stopped) return pill('stopped', 'bad')
   if (pausedUntil > now) return pill(`paused for ${durationOf(pausedUntil - now)}`, 'warn')
-  const isFailing = parked > 0 || url === undefined || (last !== undefined && !/^answered 2/.test(last.outcome))
+  if (last === undefined && parked === 0 && url !== undefined) return pill('not called yet')
+  const isFailing = parked > 0 || url === undefined || !/^answered 2/.test(last?.outcome ?? '')
   return isFailing ? pill('failing', 'bad') : pill('working', 'good')
 }
 
@@ -160,6 +161,7 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
   if (!wantsHtml(incoming)) return json({ ...found, received: isoTime(receivedAt), changed: isoTime(changedAt) })
   const now = store.now()
   const words = state === 'due' ? 'waiting' : state
+  const isStopped = (await store.endpoints()).some((one) => one.tenant === tenant && one.stopped)
   const actions = html`<h2>What you can do</h2><p>Send it again, now:</p>${code(`transload webhooks replay ${id}`)}<p>Or skip it, so that the shipment's next event is delivered:</p>${code(`transload webhooks skip ${id}`)}`
   const what = html`${facts([
     ['State', pill(words, STATES[state])],
@@ -170,11 +172,11 @@ export async function event(incoming: IncomingMessage, { store, show }: Operator
     ['Failed attempts', grouped(found.failures)],
     ['Last answer', inWords(outcome)],
     ['Last change', ago(changedAt, now)],
-    ['Next attempt', state === 'due' && nextTry(found.retryAt, now)],
+    ['Next attempt', state === 'due' && (isStopped ? 'none: the endpoint is stopped' : nextTry(found.retryAt, now))],
   ])}
 ${(state === 'parked' || state === 'due') && actions}`
   const sent = body
-    ? html`<h2>Sent to the callback</h2>${code(body.format === 'json' ? pretty(body.text) : body.text)}`
+    ? html`<h2>${state === 'delivered' ? 'Sent to' : 'Body for'} the callback</h2>${code(body.format === 'json' ? pretty(body.text) : body.text)}`
     : html`<p class="soft">It has not been translated for the callback yet.</p>`
   const received = html`<h2>Received from the service</h2>${code(pretty(found.payload))}${sent}`
   return showCase(show, 'Events', [found.event, words, durationOf(now - receivedAt)], what, received)
