@@ -284,7 +284,6 @@ ${first}
 ${textTable({ ...blockersOf(tenant), title: 'Each problem once, and what to do about it' }, 'cards', none)}
 ${actions.length > 0 && download}
 ${callsByDay(use, generatedAt)}
-<h2>Details</h2>
 ${foldedDetails(tenant)}`,
     { at },
   )
@@ -294,12 +293,14 @@ ${foldedDetails(tenant)}`,
 function foldedDetails(tenant: TenantReport) {
   const { otherPrice, otherPrices } = tenant
   const id = otherPrice?.requestId && html`, <code>X-Request-Id</code> ${codeOf(otherPrice.requestId)}`
-  return html`${detailsOf(tenant).map(
-    (
-      one,
-    ) => html`<details><summary>${one.title} (${grouped(one.rows.length)})</summary>${textTable(one, 'plain')}</details>
+  const details = detailsOf(tenant)
+  return html`${(details.length > 0 || otherPrice) && html`<h2>Details</h2>`}
+${details.map(
+  (
+    one,
+  ) => html`<details><summary>${one.title} (${grouped(one.rows.length)})</summary>${textTable(one, 'plain')}</details>
 `,
-  )}
+)}
 ${otherPrice && html`<p>Bookings at a price that differs from the quote: ${grouped(otherPrices)}. In each response, <code>Transload-Price</code> has both prices. The last one was at ${moment(otherPrice.last)}${id}.</p>`}`
 }
 
