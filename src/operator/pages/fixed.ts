@@ -103,7 +103,7 @@ svg .trend { stroke: var(--version2); stroke-width: 2; fill: none; vector-effect
 .trendline { display: block; width: 5rem; height: 1.2rem; }
 
 @media (max-width: 48rem) {
-  .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; }
+  .case { grid-template-columns: minmax(0, 1fr); gap: 0 0.5rem; } .code pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   body > header, main { padding: 0 1rem; } main { padding-bottom: 3rem; }
   body > header { gap: 0.4rem; } .mark b { display: none; }
   h1 { font-size: 1.4rem; margin-top: 1.25rem; }
@@ -154,7 +154,7 @@ body:has(.reference) > :is(header, main) { max-width: 96rem; }
 .rail { position: sticky; top: 0; align-self: start; max-height: 100vh; overflow-y: auto; padding: 2rem 0; font-size: var(--small); }
 .rail ul { list-style: none; padding: 0; margin: 0 0 1rem; } .rail li { padding: 0.15rem 0; } .rail a { color: var(--soft); text-decoration: none; } .rail a:hover { color: var(--text); }
 .rail input { width: 100%; } .rail label { color: var(--soft); } .rail p { margin: 0 0 1rem; }
-.entry { border-top: 1px solid var(--line); scroll-margin-top: 1rem; } .entry table { font-size: 0.875rem; }
+.entry { border-top: 1px solid var(--line); } .entry, .entry [id] { scroll-margin-top: 1rem; } .entry table { font-size: 0.875rem; }
 .entry h2 code { font-size: 0.85em; font-weight: 400; }
 .beside { display: grid; grid-template-columns: minmax(0, 1fr) 18rem; gap: 2rem; }
 .sample { position: sticky; top: 1rem; align-self: start; } .sample h3 { margin: 0.75rem 0 0.25rem; } .sample pre { max-height: 40vh; overflow: auto; margin: 0; font-size: 0.78rem; }
@@ -164,8 +164,8 @@ body:has(.reference) > :is(header, main) { max-width: 96rem; }
 @media (min-width: 90rem) { .entry td:first-child { min-width: 15rem; } .beside { grid-template-columns: minmax(0, 1fr) 24rem; } }
 @media (max-width: 75rem) { .beside { grid-template-columns: minmax(0, 1fr); } .sample { position: static; order: -1; } .sample pre { max-height: 16rem; } }
 @media (max-width: 48rem) { .pair, .reference { grid-template-columns: minmax(0, 1fr); gap: 0; } .rail { position: static; max-height: none; padding: 1rem 0 0; } .rail ul { columns: 2; } .editor > * { min-height: 14rem; } .beside > *, .beside { display: block; }
-  #account tr { position: relative; } #account td:first-child { display: block; position: absolute; right: 0.9rem; width: auto; } #account td:first-child::before { content: none; }
-  #errors td { display: block; } #errors td:nth-child(3)::before { content: "Booked? "; } #errors td:nth-child(4)::before { content: "Safe to resend? "; } }
+  #account tr { position: relative; } #account td:first-child { display: block; position: absolute; right: 0.9rem; width: auto; } #account td:first-child::before { content: none; } #account td:nth-child(2) { padding-right: 2rem; }
+  #errors tr { border-bottom: 1px solid var(--line); padding: 0.4rem 0; } #errors td { display: block; border: 0; padding: 0.1rem 0; } #errors td:nth-child(3)::before { content: "Booked? "; } #errors td:nth-child(4)::before { content: "Safe to resend? "; } }
 `
 
 /** The word mark's picture, which is the icon, too. */

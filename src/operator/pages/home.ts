@@ -160,7 +160,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
         '!',
         `The callback of ${shown(tenant)} is stopped`,
         'It answered 410. Its events are waiting.',
-        [`/events?${new URLSearchParams({ tenant })}`, 'See'],
+        [`/events?${new URLSearchParams({ tenant })}`, 'See why'],
       ],
     ),
     ...state.refusedReloads.map(
@@ -292,7 +292,7 @@ function lastHour(hour: HomeState['lastHour'], minutes: readonly Minute[], now: 
 const FAULTS = { caller: 'the caller', gateway: 'the gateway', service: 'the service', nobody: 'nobody' }
 
 const ERRORS: readonly Column<HomeState['lastHour']['topErrors'][number]>[] = [
-  ['Calls', 'count'],
+  ['Calls', 'count', grouped, 'number line1'],
   ['Error', ({ error }) => html`<code>${error}</code>`, 'line1'],
   ['Meaning', 'error', errorTitle, 'line2'],
   ['At fault', ({ error }) => FAULTS[faultOf(error)], 'line1'],

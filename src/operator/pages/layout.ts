@@ -159,7 +159,7 @@ export const joined = (parts: readonly (Html | string)[], between: Html | string
 /** The content of a cell or of a fact; `false`, undefined and an empty text are none. */
 type Content = Html | string | number | false | undefined
 
-type Look = 'number' | 'line1' | 'line2'
+type Look = 'number' | 'number line1' | 'line1' | 'line2'
 type Cell<Row> = readonly [title: string, cell: (row: Row) => Content, look?: Look | undefined]
 type Member<Row, Name extends keyof Row> = readonly [
   title: string,
