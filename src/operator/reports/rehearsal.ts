@@ -128,7 +128,7 @@ function describe(
     case 'assumed': {
       const fallbacks = row && 'fallbacks' in row ? row.fallbacks : []
       const [named = field] = fallbacks.flatMap((one) => ('setting' in one ? one.setting : []))
-      const defaults = `set "${named}" in the tenant's "defaults".`
+      const defaults = `set DEFAULT_${named.toUpperCase()}, or the tenant's "defaults".`
       if (row?.kind === 'lookup')
         return [
           `${field} is assumed: no value from the table ${row.table} was sent in ${row.sources.map(({ v1 }) => v1).join(', ')}`,
@@ -238,7 +238,7 @@ export function reportLines(report: Report): readonly string[] {
     const lines = head.includes('what to do')
       ? few.flatMap(([kind, count, problem, example, first, last, callers, advice]) => [
           `${count} × ${kind}  ${problem}`,
-          `    ${example && `such as ${example}; `}${first} to ${last}${callers && `; ${callers}`}`,
+          `    ${example && `such as ${example}; `}${first === last ? first : `${first} to ${last}`}${callers && `; ${callers}`}`,
           `    ${advice}`,
         ])
       : aligned([head, ...few])
@@ -253,7 +253,7 @@ export function pageOf(report: Report): string {
   const parts = sections.map((one) => html`<h2>${one.title}</h2>${textTable(one)}`)
   const refusals = sections[0]?.title === 'Refusals' ? 1 : 0
   return `${html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption { display: none; }</style></head>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption, body::before { display: none; } td bdi { overflow-wrap: break-word; }</style></head>
 <body><main><h1>${headlineOf(report)}</h1><p>${shown(verdictOf(report))}</p>
 ${parts.slice(0, refusals)}
 ${outcomesByCaller(report)}
