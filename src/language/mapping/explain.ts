@@ -42,7 +42,7 @@ export function explainRequestTranslation(
     const value = fields.values[slot]
     if (value === undefined) return []
     if (problems.some((problem) => problem.field === field && problem.code !== 'required'))
-      return [{ field, why: 'cannot be translated: see problems' }]
+      return [{ field, why: 'cannot be translated' }]
     const unreadable = unreadableFacts.find((problem) => problem.field === field)
     if (unreadable) return [{ field, why: `not remembered for a later booking: ${unreadable.message}` }]
     return [{ field, why: whyUnused(compiled, field, String(value)) }]

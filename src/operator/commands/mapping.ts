@@ -93,7 +93,9 @@ function explanationOf(run: DryRun): readonly string[] {
     ),
     ...titled(
       'Unknown',
-      unknown.map((name) => (didYouMean[name] ? `${name}; did you mean ${didYouMean[name]}?` : name)),
+      unknown
+        .filter((name) => didYouMean[name] !== undefined || !refused.has(name))
+        .map((name) => (didYouMean[name] ? `${name}; did you mean ${didYouMean[name]}?` : name)),
     ),
     ...titled(
       'Fields',
@@ -103,7 +105,7 @@ function explanationOf(run: DryRun): readonly string[] {
       }),
     ),
     ...titled(
-      'Unused',
+      'Without a version-2 field',
       unused.filter(({ field }) => !refused.has(field)).map(({ field, why }) => `${field}: ${why}`),
     ),
     ...(ok

@@ -226,8 +226,9 @@ function rowsOf({ run, body, compiled, plan }: ExplainedPaste, catalog: Catalog)
     )
   const rows = [
     ...run.problems.map((one) => field('problem', one.field, html`<b class="bad">problem</b> ${shown(one.message)}`)),
-    ...run.unknown.map((name) => {
+    ...run.unknown.flatMap((name) => {
       const meant = run.didYouMean?.[name]
+      if (refused.has(name) && meant === undefined) return []
       const what = meant ? html`Did you mean <code>${meant}</code>?` : 'The gateway leaves it out.'
       return field('unknown', name, html`<b class="warn">unknown</b> ${what}`)
     }),
