@@ -186,7 +186,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: bookings('list'),
   },
   'bookings show <KEY>': {
-    about: 'Shows a booking: what it is, what became of it, and what you can do.',
+    about: 'Shows a booking, its history, and what you can do.',
     options: [json()],
     examples: ['transload bookings show bk_0123456789ab'],
     load: bookings('show'),

@@ -79,7 +79,7 @@ describe('verdicts', () => {
   test.each([
     [
       seenBy(30, untilDay10),
-      'The last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far there are 21.',
+      'The last version-1 call was on 2024-10-13. It is safe to switch off after 30 watched days without one; so far: 21.',
     ],
     [
       seenBy(5, () => ({})),

@@ -62,7 +62,7 @@ export function show(handle: string, { json }: JsonOption): Promise<number> {
   })
 }
 
-/** Returns a booking for people: what it is, what became of it, and what to do. */
+/** Returns a booking for people: the booking, its history, and what to do. */
 function cardOf(
   handle: string,
   claim: Claim | undefined,

@@ -59,7 +59,7 @@ export function verdictOf(evidence: Evidence): Verdict {
     return verdict('after-end', reason)
   }
   if (all > 0 && failed / all > MOST_FAILED) {
-    const reason = `${failed} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Caller errors do not count.`
+    const reason = `${grouped(failed)} of ${plural(all, 'call')} in the last seven days failed (${percent(failed / all)}; the limit is ${percent(MOST_FAILED)}). Caller errors do not count.`
     return verdict('failing', reason, usage(evidence))
   }
   return verdict(sumOf(lastDays(days, today, WEEKS)).version2 > 0 ? 'moving' : 'calling', usage(evidence))
@@ -99,7 +99,7 @@ function silence({ today, watched, lastVersion1, days }: Evidence): Verdict {
     const reason = `${last}, and the gateway has watched for ${plural(quiet.length, 'day')} since.`
     return { state: 'safe', since, reasons: [reason, ...other] }
   }
-  const reason = `${last}. It is safe to switch off after ${plural(QUIET_DAYS, 'watched day')} without one; so far there are ${quiet.length}.`
+  const reason = `${last}. It is safe to switch off after ${plural(QUIET_DAYS, 'watched day')} without one; so far: ${quiet.length}.`
   return { state: 'quiet', since, reasons: [reason, ...other] }
 }
 
