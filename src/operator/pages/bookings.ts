@@ -107,9 +107,9 @@ function listPage(
   rooms: OperatorRooms,
 ): Promise<Answer> {
   const { show, store, callers } = rooms
-  const linkTo = (more: Readonly<Record<string, string>>) => {
+  const linkTo = (more: Readonly<Record<string, string>>, ending = '') => {
     const given = Object.entries({ state: state ?? '', ...filter, ...more }).filter(([, value]) => value !== '')
-    return `/bookings?${new URLSearchParams(given)}`
+    return `/bookings${ending}?${new URLSearchParams(given)}`
   }
   const tab = (one: string, words: string, number: string) =>
     html`<a href="${linkTo({ state: one })}"${one === (state ?? '') && html` aria-current="true"`}>${words} <span>${number}</span></a>`
@@ -131,7 +131,7 @@ ${state && html`<input type="hidden" name="state" value="${state}">`}
 <button>Show</button>
 </form>
 ${all.length > 0 ? table(caption, columnsAt(store.now()), all, 'list') : isAll ? noneYet(rooms) : NONE_MATCHES}
-<p class="pages">${next && html`<a href="${linkTo({ after: next })}">Older →</a>`} <a href="/bookings.json">JSON</a></p>`,
+<p class="pages">${next && html`<a href="${linkTo({ after: next })}">Older →</a>`} <a href="${linkTo({}, '.json')}">JSON</a></p>`,
   )
 }
 

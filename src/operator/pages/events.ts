@@ -42,12 +42,12 @@ export async function events(incoming: IncomingMessage, rooms: OperatorRooms): P
     some.length > 0 &&
     html`<h2>${title}</h2>${table(`At most the ${MOST_EVENTS} oldest; ${more}`, columnsAt(now), some, 'list')}`
   const filtered = only && html` Showing only ${named(only)}; <a href="/events">show all</a>.`
-  const noEndpoint = html`No tenant has a callback, and no events are waiting. To deliver the service's events to a tenant, set its <code>callback_url</code> in the tenants file.`
+  const noEndpoint = html`${only ? 'This tenant has no callback' : 'No tenant has a callback'}, and no events are waiting. To deliver the service's events to a tenant, set its <code>callback_url</code> in the tenants file.`
   const replay = `transload webhooks replay --state parked${only ? ` --tenant ${/^[\w.-]+$/.test(only) ? only : 'NAME'}` : ''}`
   return show(
     'Events',
     html`<h1>Events</h1>
-<p class="soft">Events from the service, and their delivery to the tenants' callbacks.${filtered} Times are UTC. <a href="/events.json">JSON</a></p>
+<p class="soft">Events from the service, and their delivery to the tenants' callbacks.${filtered} Times are UTC. <a href="/events.json${only ? `?${new URLSearchParams({ tenant: only })}` : ''}">JSON</a></p>
 <h2>Endpoints</h2>
 ${table('The success rate counts attempts since this gateway started', endpointColumns(now), endpoints, 'cards', noEndpoint)}
 ${list('Parked', parked, 'they are not retried')}
