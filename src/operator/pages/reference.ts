@@ -11,7 +11,7 @@ import type { Row } from '../../language/mapping/row.ts'
 import { fieldsOf } from '../../language/mapping/row-parts.ts'
 import { type MessageName, messages } from '../../language/messages.ts'
 import { equivalentOf } from '../reports/equivalents.ts'
-import { capitalized, shortSummary } from '../words.ts'
+import { capitalized, grouped, shortSummary } from '../words.ts'
 import { type Column, code, facts, type Html, joined, named, publicPage, table } from './layout.ts'
 
 /** Shows text of a declaration, whose backticks mean code. */
@@ -105,7 +105,7 @@ function entryOf(
     if (values) valueTables.set(values.name, values)
     const hasDefault = row && 'fallbacks' in row && row.fallbacks.some(({ kind }) => kind === 'setting')
     const rule = values
-      ? html`<a href="#values-${values.name}">One of ${Object.keys(values.meanings).length} values</a>`
+      ? html`<a href="#values-${values.name}">One of ${grouped(Object.keys(values.meanings).length)} values</a>.`
       : ruleText(note)
     return html`${rule}${hasDefault && html` If absent, a default is <b class="warn">assumed</b>.`}`
   }
