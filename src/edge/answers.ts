@@ -205,7 +205,7 @@ export function readiness(ready: boolean): Answer {
 export const welcome: Answer = {
   status: 200,
   headers: { 'Content-Type': TEXT_TYPE },
-  body: `Transload answers the version-1 calls of a vehicle-transport service from its version 2.
-Point the old integration at this host, or try a call below /dry-run first. The interface: /openapi.json
+  body: `Transload answers version-1 calls of a vehicle-transport service by calling its version 2.
+Point your old integration at this host, or put /dry-run before a path to try a call. API description: /openapi.json
 `,
 }

@@ -107,7 +107,7 @@ export const messages = {
   'service-refused/canceled': "This quote's shipment was canceled. Get a new quote, or book without one.",
   'service-failed': 'The service failed (status {status}). Try again later.{serviceSays}',
   'service-failed/redirect':
-    'The service answered with a redirect (status {status}), which the gateway does not follow.',
+    'The service answered with a redirect (status {status}), which the gateway does not follow. Contact the operator of this gateway.',
   'service-failed/lost': 'Lost the connection to the service before it answered. Try again.',
   'service-failed/perhaps-done':
     'Lost the connection to the service before it answered. It may have completed the request. Read the record before you send this again.',

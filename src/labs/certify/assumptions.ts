@@ -107,7 +107,7 @@ const takesEach = (id: string, sentence: string, otherwise: string, field: strin
       const reply = await trial.askQuote({ [field]: value })
       if (!isQuote(reply)) refused.push(`${value}: ${described(reply)}`)
     }
-    return [refused.length === 0, `all ${values.length} are taken`, refused.join('; ')]
+    return [refused.length === 0, `all ${values.length} are accepted`, refused.join('; ')]
   },
 ]
 

@@ -129,7 +129,7 @@ export function trust(): Promise<number> {
 function doubtLines({ since, until }: NewDoubt): readonly string[] {
   const end = until === 0 ? 'until "transload store trust"' : `until ${isoTime(until)}`
   return [
-    `Bookings since ${isoTime(since)} may be missing. A booking that the store does not know is answered Unknown, and not sent, ${end}.`,
+    `Bookings since ${isoTime(since)} may be missing. A booking that the store does not know gets Unknown and is not sent ${end}.`,
     '"transload bookings list --state unknown" shows the ones that callers have retried.',
   ]
 }
