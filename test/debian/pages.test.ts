@@ -177,7 +177,7 @@ test('the workbench translates during typing, and the reference can be searched'
   await quote('60601')
   await path.selectOption('/deleteShipment.php')
   await shows('Would be refused: 422')
-  await path.selectOption('as in the request')
+  await path.selectOption('as the fields suggest')
   // The path or ActionName of a pasted call is shown, and nothing of the previous call.
   await body.fill(`curl http://localhost/createShipment.php -d '{"PickupZip":"x"}'`)
   await shows('Would be refused: 422')

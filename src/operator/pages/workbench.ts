@@ -57,12 +57,12 @@ ${noticeOf(rooms)}
 <div id="verdict" aria-live="polite">${verdictOf(outcome, rows)}</div>
 <div class="pair">
 <section><h2>Version 1</h2>
-<label class="block">Path <select name="path"><option value="">as in the request</option>${[...endpoints.values()].map(
-      ({ method, path }) => {
-        const served = `${rooms.config.LEGACY_BASE_PATHS[0]}${path}`
-        return html`<option value="${served}"${served === input.path && html` selected`}>${method} ${served}</option>`
-      },
-    )}</select></label>
+<label class="block">Path, if none is pasted <select name="path"><option value="">as the fields suggest</option>${[
+      ...endpoints.values(),
+    ].map(({ method, path }) => {
+      const served = `${rooms.config.LEGACY_BASE_PATHS[0]}${path}`
+      return html`<option value="${served}"${served === input.path && html` selected`}>${method} ${served}</option>`
+    })}</select></label>
 <div class="editor pane"><pre id="marks" aria-hidden="true">${marked(body, outcome, rows)}
 </pre><textarea name="body" spellcheck="false" aria-label="A version-1 request">
 ${linesOf(body)}</textarea></div>
