@@ -17,7 +17,7 @@ import { programsOf } from './snippets.ts'
 
 const STYLE = `body { margin: 2rem auto; padding: 0 1rem; max-width: 52rem; font: 1rem/1.6 system-ui, sans-serif; }
 pre { overflow-x: auto; padding: 1rem; background: #f4f5f7; font: 0.85rem/1.5 ui-monospace, monospace; }
-table { border-collapse: collapse; } caption { text-align: left; } th, td { padding: 0.2rem 1rem 0.2rem 0; text-align: left; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; } caption, th, td { text-align: left; vertical-align: top; } th, td { padding: 0.2rem 1rem 0.2rem 0; }
 summary { cursor: pointer; padding: 0.3rem 0; }`
 
 const HASH = hash('sha256', STYLE, 'base64')
