@@ -134,7 +134,7 @@ function itemsOf(state: HomeState, now: number): readonly Item[] {
     [
       state.store.ready ? 0 : '!',
       'The store is not ready',
-      html`Bookings are refused until it is. ${whatToDo('TransloadStoreDown')}`,
+      html`Calls get 503, and no booking is sent. ${whatToDo('TransloadStoreDown')}`,
     ],
     ...state.circuits.map(
       ({ service, open }): Item => [
@@ -256,7 +256,7 @@ function stripOf({ circuits, refusedReloads, ...state }: HomeState): Html {
       ['Version', html`${state.version} ${soft(`up ${durationOf(Date.now() - Date.parse(state.since))}`)}`],
       ['Environment', html`${state.environment} ${soft(`${state.mode} mode`)}`],
       ['Reloads', refused === 0 ? 'none refused' : html`<span class="bad">${refused} refused</span>`],
-      ['Events waiting', grouped(state.events.waiting.count)],
+      ['Events waiting', state.store.ready ? grouped(state.events.waiting.count) : 'not known'],
     ],
     'strip',
   )
