@@ -91,7 +91,7 @@ test('an import that is killed continues where it was, but only for the same fil
     await store.close()
     expect(links).toHaveLength(ROWS)
     expect(links.filter(({ name, id }) => name.slice(4) !== id.slice(3))).toEqual([])
-    const [, row = '0'] = /^Going on after row ([\d,]+), where the last import ended\.$/m.exec(err) ?? []
+    const [, row = '0'] = /^Resuming after row ([\d,]+), where the last import stopped\.$/m.exec(err) ?? []
     return Number(row.replace(',', ''))
   }
 

@@ -73,7 +73,7 @@ export const importNumbers = (file: string, options: ImportOptions) =>
     const kept = restart ? undefined : checkpoint?.read()
     const from = kept && (await isInStore(store, kept)) ? kept : noProgress
     if (from.counts.rows > 0)
-      printError(`Going on after row ${grouped(from.counts.rows)}, where the last import ended.`)
+      printError(`Resuming after row ${grouped(from.counts.rows)}, where the last import stopped.`)
     const input = file === '-' ? process.stdin : createReadStream(file)
     const size = isRegular ? statSync(file).size : undefined
     const progress = createProgress('imported')
