@@ -68,8 +68,9 @@ export async function* csvRows(texts: AsyncIterable<string>) {
       yield { line: info.lines, cells: record }
     }
   } catch (error) {
-    // The parser's messages name the line.
-    throw error instanceof CsvError ? new FileUnreadable(`is not CSV: ${error.message}`, { cause: error }) : error
+    // The parser's messages name the line; what follows is about its own options.
+    const message = error instanceof CsvError && error.message.replace(/( at line \d+) .*$/s, '$1')
+    throw message ? new FileUnreadable(`is not CSV: ${message}`, { cause: error }) : error
   }
   if (isEmpty) throw new FileUnreadable('is empty; its first line must name the columns')
 }
