@@ -91,6 +91,7 @@ describe('verdicts', () => {
     ],
     [mixed(0, 10), 'rising, from 0 % in the first week to 50 % in the last.'],
     [mixed(10, 0), 'falling'],
+    [mixed(9, 99_999), 'to 99.9 % in the last.'],
     [mixed(10, 10), 'steady'],
     [seenBy(6, () => ({ version1: 1, version2: 1 })), 'use version 2, all in one week.'],
     [

@@ -172,5 +172,8 @@ function headlineOf(
 /** Returns a day since 1970 as `2026-11-22`. */
 export const dayText = (day: number): string => isoTime(day * DAY_MS).slice(0, 'yyyy-mm-dd'.length)
 
-/** Returns a share as `4.2 %`. */
-export const percent = (share: number): string => `${Math.round(share * 1_000) / 10} %`
+/** Returns a share as `4.2 %`; only none is `0 %`, and only all is `100 %`. */
+export function percent(share: number): string {
+  const tenths = Math.round(share * 1_000)
+  return `${(share > 0 && share < 1 ? Math.min(999, Math.max(1, tenths)) : tenths) / 10} %`
+}
