@@ -215,7 +215,7 @@ function standing(
   shipments: ReadonlyMap<string, KnownShipment>,
   { vin }: VehicleReference,
 ): readonly string[] {
-  const live = ids.filter((id, i) => !shipments.get(id)?.isGone && ids.indexOf(id) === i)
+  const live = [...new Set(ids.filter((id) => !shipments.get(id)?.isGone))]
   if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
   return (had.length > 0 ? had : ids).slice(0, 1)
