@@ -278,7 +278,7 @@ export const phone = codec(asScalar, {
 
 const BETWEEN_PARTS = '~'
 
-/** Accepts any object: the parts of a row are always texts. */
+/** Accepts any object: the parts of a row that splits a field are always texts. */
 const asParts = (value: unknown): Parts | undefined => (isObject(value) ? (value as Parts) : undefined)
 
 /** The names of a place and of the person there, in one field. */
@@ -322,7 +322,9 @@ function readParts(text: string): Roles {
   return roles
 }
 
-const asPart = (value: string | undefined): string => (value ?? '').replaceAll(BETWEEN_PARTS, ' ').trim()
+/** A module may use this codec for an object of the service, whose members can be anything. */
+const asPart = (value: unknown): string =>
+  typeof value === 'string' ? value.replaceAll(BETWEEN_PARTS, ' ').trim() : ''
 
 /** Name, phone and e-mail in one string, such as `Pat Example~2145550000~~~pat@example.com`. */
 export const contactParts = codec(asParts, {
