@@ -186,7 +186,7 @@ async function freeCanceled(
   const shown = await goneBy(said ?? name, read)
   // If the store fails, the ids with this number stay unknown.
   const numbered = await names.idsNamed(tenant, name).catch(() => [])
-  const ids = [name, ...numbered, ...(shown === undefined ? [] : [shown])]
+  const ids = [name, ...numbered, ...[said, shown].filter((id) => id !== undefined)]
   if (shown !== undefined) {
     // For a booking that made the shipment and is not recorded yet.
     const record = { shipment: { tenant, id: shown, state: 'canceled' } } as const
