@@ -168,6 +168,16 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       expect(names?.toSorted()).toEqual(['O-1', 'Q-1', 'Q-2', 'Q-3'])
     })
 
+    test('of a quote that is written with ever others, at the same time, do not fill its row', async () => {
+      const written = Array.from({ length: 40 }, (_, nth) => ({
+        tenant: 'acme',
+        id: 'id-1',
+        names: [`${nth}`.padEnd(4_000, '-')],
+      }))
+      await Promise.all(written.map((one) => store.put({ quote: one })))
+      expect((await other.quote('acme', 'id-1'))?.names.join('').length).toBeLessThan(20_000)
+    })
+
     test('of the caller come before those of the service, then the newest, and none replaces another', async () => {
       const callers = named({ kind: 'shipment', name: '1001', id: 'mine', at: 1 })
       const services = { ...callers, id: 'theirs', givenBy: 'service', at: 9 } as const

@@ -6,6 +6,7 @@ import { IS_WHOLE } from '../copy.ts'
 import {
   inAnyCase,
   keyOf,
+  MOST_NAMES_CHARACTERS,
   NAME_KEY,
   namedIn,
   nameKey,
@@ -366,8 +367,13 @@ function merged(rows: readonly ThingRow[]) {
     const key = JSON.stringify([row.tenant, row.key])
     const before = all.get(key)
     const given = Object.entries(row).filter(([, value]) => value !== null)
-    const names = [before?.names, row.names].flatMap((list) => (list ? JSON.parse(list) : []))
-    all.set(key, { ...before, ...Object.fromEntries(given), ...(names.length > 0 && { names: JSON.stringify(names) }) })
+    const earlier = before?.names && before.names.length < MOST_NAMES_CHARACTERS ? before.names : undefined
+    const names = earlier && row.names ? [earlier, row.names].flatMap((list) => JSON.parse(list)) : undefined
+    all.set(key, {
+      ...before,
+      ...Object.fromEntries(given),
+      ...(names && { names: JSON.stringify([...new Set(names)]) }),
+    })
   }
   return [...all].map(([key, row]) => ({ key, row }))
 }
