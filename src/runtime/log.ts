@@ -1,5 +1,6 @@
 import pino, { type DestinationStream, type Logger } from 'pino'
 import type { Config } from '../language/config/config.ts'
+import { GatewayError } from '../language/errors.ts'
 import { printableLines } from '../language/text/service-text.ts'
 
 export type { Logger }
@@ -18,13 +19,19 @@ export function createLog(
   format: LogFormat = 'json',
 ): Logger {
   const base = { name: NAME }
-  const options = { level, base, formatters: { level: (label: string) => ({ level: label }) } }
+  const options = { level, base, formatters: { level: (label: string) => ({ level: label }) }, serializers: { err } }
   if (destination) return pino(options, destination)
   const onDropped = (lines: number) =>
     log.warn({ lines }, 'log lines were dropped, because standard output was blocked')
   const log = pino(options, createLogOutput(format, onDropped))
   return log
 }
+
+/** Shows an error. The message of a gateway's error may quote the service, which may name a person, so its name stands for it. */
+const err = (error: unknown) =>
+  error instanceof GatewayError
+    ? { type: error.name, message: error.about, status: error.serviceStatus }
+    : pino.stdSerializers.err(error as Error)
 
 /** Formats a log line for people: the time, what happened, and the rest as `name=value`. */
 export function lineForPeople(line: string): string {

@@ -293,11 +293,14 @@ describe('the sweep', () => {
     gateway.sandbox.fail({ ...NOT_MADE, times: 20 })
     for (let i = 0; i < 20; i += 1) expectUnknown(await book(gateway, { ReferenceNumber: `REF-${i}` }))
     gateway.sandbox.requests.length = 0
-    gateway.sandbox.fail({ kind: 'status', status: 500, times: 'always', on: { method: 'GET' } })
+    const body = { message: 'Pat Example cannot be found' }
+    gateway.sandbox.fail({ kind: 'status', status: 500, body, times: 'always', on: { method: 'GET' } })
     const { gateway: after, lines } = await restart(gateway)
     const failed = () => lines().filter(({ msg }) => /could not be looked up/.test(String(msg))).length
     await expect.poll(failed).toBeGreaterThanOrEqual(3)
     await after.close()
+    // The service's words may name a person.
+    expect(JSON.stringify(lines())).not.toContain('Pat Example')
     expect(new Set(readsOf(gateway).map(({ path }) => path)).size).toBeLessThan(10)
   })
 
