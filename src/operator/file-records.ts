@@ -69,7 +69,7 @@ export async function* csvRows(texts: AsyncIterable<string>) {
     }
   } catch (error) {
     // The parser's messages name the line; what follows is about its own options.
-    const message = error instanceof CsvError && error.message.replace(/( at line \d+) .*$/s, '$1')
+    const message = error instanceof CsvError && error.message.replace(/( at line \d+)\b.*$/s, '$1')
     throw message ? new FileUnreadable(`is not CSV: ${message}`, { cause: error }) : error
   }
   if (isEmpty) throw new FileUnreadable('is empty; its first line must name the columns')
