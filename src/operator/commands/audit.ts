@@ -151,6 +151,8 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
       .replaceAll('#', 'number')
       .replace(/[^a-z0-9]/g, ''),
   )
+  // UTF-16 without its mark is also UTF-8.
+  if (header.some((name) => name.includes('\0'))) throw new FileUnreadable('is not UTF-8; convert it first')
   // A header that names a column by the whole line is one column.
   const separator =
     header.length === 1 && ![...chosen.values()].includes(header[0] ?? '') && /[;\t|]/.exec(header[0] ?? '')
