@@ -251,7 +251,7 @@ const PUT_NAME = `INSERT INTO transload.names AS old (${NAME}, turn, used_day)
 const keeping = (parts: readonly string[]) =>
   parts.map((part) => `${part} = coalesce(excluded.${part}, old.${part})`).join(', ')
 /** A service that gives one id to every quote must not fill its row. */
-export const MOST_NAMES_CHARACTERS = 10_000
+export const MOST_NAMES_CHARACTERS = 1_000
 /** The service may give a quote again, under another name: it keeps those that it has. */
 const ALL_NAMES = `(SELECT json_agg(value ORDER BY value)::text FROM (SELECT value FROM transload.each(coalesce(old.names, '[]'))
   UNION SELECT value FROM transload.each(coalesce(excluded.names, '[]'))) AS name)`
