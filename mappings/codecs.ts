@@ -1,4 +1,12 @@
-import { type Codec, codec, type Fail, type LeaveOut, type Remark } from '../src/language/mapping/codec.ts'
+import {
+  type Codec,
+  codec,
+  type Fail,
+  type Failed,
+  type LeaveOut,
+  NOT_OWN,
+  type Remark,
+} from '../src/language/mapping/codec.ts'
 import type { Parts } from '../src/language/mapping/row.ts'
 import { isObject } from '../src/language/text/json.ts'
 import { isNotKnown, isShortened, plainVin, VIN } from '../src/language/text/service-text.ts'
@@ -9,11 +17,11 @@ import { knownStates, stateCodes } from './us-states.ts'
 /** A plain value in version 2. */
 export type Scalar = string | number | boolean
 
-const asNumberOrText = (value: unknown): number | string | undefined =>
-  typeof value === 'string' || typeof value === 'number' ? value : undefined
+const asNumberOrText = (value: unknown): number | string | Failed =>
+  typeof value === 'string' || typeof value === 'number' ? value : NOT_OWN
 
 /** The service may send a number or a boolean where text is documented. */
-const asScalar = (value: unknown): Scalar | undefined => (typeof value === 'boolean' ? value : asNumberOrText(value))
+const asScalar = (value: unknown): Scalar | Failed => (typeof value === 'boolean' ? value : asNumberOrText(value))
 
 /** Text, unchanged. */
 export const text = codec(asScalar, {
@@ -279,7 +287,7 @@ export const phone = codec(asScalar, {
 const BETWEEN_PARTS = '~'
 
 /** Accepts any object: the parts of a row that splits a field are always texts. */
-const asParts = (value: unknown): Parts | undefined => (isObject(value) ? (value as Parts) : undefined)
+const asParts = (value: unknown): Parts | Failed => (isObject(value) ? (value as Parts) : NOT_OWN)
 
 /** The names of a place and of the person there, in one field. */
 export const locationName = codec(asParts, {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Action } from '../src/language/mapping/action.ts'
 import type { Callback } from '../src/language/mapping/callback.ts'
-import { type Codec, type Conversion, codec } from '../src/language/mapping/codec.ts'
+import { type Codec, type Conversion, codec, NOT_OWN } from '../src/language/mapping/codec.ts'
 import * as vocabulary from '../src/language/mapping/declare.ts'
 import * as codecs from './codecs.ts'
 import { actions as builtIn, callbacks as builtInCallbacks } from './index.ts'
@@ -49,6 +49,10 @@ type Declarations = Action | Callback | readonly (Action | Callback)[]
 export function createToolbox(): unknown {
   const actions = Object.fromEntries(builtIn.map((action) => [action.name, action]))
   const callbacks = Object.fromEntries(builtInCallbacks.map((callback) => [callback.name, callback]))
-  const ofSchema: Toolbox['codec'] = (v2, conversion) => codec((value) => v2.safeParse(value).data, conversion)
+  const ofSchema: Toolbox['codec'] = (v2, conversion) =>
+    codec((value) => {
+      const { success, data } = v2.safeParse(value)
+      return success ? data : NOT_OWN
+    }, conversion)
   return { vocabulary, codecs, codec: ofSchema, z, actions, callbacks }
 }

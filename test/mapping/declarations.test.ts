@@ -8,9 +8,10 @@ import { z } from 'zod'
 import * as codecs from '../../mappings/codecs.ts'
 import { actions as builtIn } from '../../mappings/index.ts'
 import { eventStatuses, shipmentEvent } from '../../mappings/shipment-event.ts'
+import { createToolbox, type Toolbox } from '../../mappings/toolbox.ts'
 import { type Callback, callback, changed, compileCallback, NO_NAMES } from '../../src/language/mapping/callback.ts'
 import { type CatalogOptions, catalogMistakes, compileCatalog } from '../../src/language/mapping/catalog.ts'
-import { codec } from '../../src/language/mapping/codec.ts'
+import { codec, Failed, NOT_OWN } from '../../src/language/mapping/codec.ts'
 import { isDeclaration, shapeMistakes } from '../../src/language/mapping/declaration-schema.ts'
 import {
   type Action,
@@ -106,17 +107,28 @@ describe('mistakes', () => {
   })
 })
 
+test('a codec of a module encodes what its schema makes of a value', () => {
+  const { codec, z } = createToolbox() as Toolbox
+  const known = z.preprocess((value) => (value === 'N/A' ? undefined : value), z.string().optional())
+  const { encode } = codec(known, { name: 'known', summary: '', decode: String, encode: (text) => text ?? '-' })
+  expect(['a', 'N/A', 5].map(encode)).toEqual(['a', '-', expect.any(Failed)])
+})
+
 describe('a callback', () => {
   const context = { settings: SETTINGS, names: NO_NAMES, statuses: eventStatuses }
   const event = { shipment_id: 'S', event: 'shipment.delivered', event_date: 'now' }
   const named = { name: 'parts', summary: '' }
   /** A codec for several parts, and one that does not accept numbers. */
-  const parts = codec((value) => z.record(z.string(), z.string()).safeParse(value).data, {
+  const parts = codec((value) => z.record(z.string(), z.string()).safeParse(value).data ?? NOT_OWN, {
     ...named,
     decode: (): Record<string, string> => ({}),
     encode: ({ one = '-', two = '-' }) => `${one}~${two}`,
   })
-  const words = codec((value) => z.string().safeParse(value).data, { ...named, decode: String, encode: String })
+  const words = codec((value) => z.string().safeParse(value).data ?? NOT_OWN, {
+    ...named,
+    decode: String,
+    encode: String,
+  })
 
   const declared: Callback = callback({
     name: 'delivered',

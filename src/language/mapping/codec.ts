@@ -48,6 +48,8 @@ export interface Conversion<T> extends Rule {
 
 /** The reason why a value cannot be converted. */
 export class Failed extends Error {}
+/** A value of version 2 that is not one of a codec's. */
+export const NOT_OWN = new Failed()
 /** The reason why a value counts as absent. */
 export class LeftOut extends Error {}
 
@@ -56,16 +58,13 @@ const leaveOut: LeaveOut = (why) => {
 }
 
 /**
- * Makes a codec from two plain functions. `asOwn` returns a value of version 2 if it is one of this codec's. It is no schema, because a
- * reply has dozens of values, and each call has a reply.
+ * Makes a codec from two plain functions. `asOwn` returns a value of version 2 if it is one of this codec's, else `NOT_OWN`. It is no schema,
+ * because a reply has dozens of values, and each call has a reply.
  *
  * @example
  * codec(asScalar, { name: 'year', summary: '…', decode: (text, fail) => …, encode: String })
  */
-export function codec<T>(
-  asOwn: (value: unknown) => T | undefined,
-  { decode, encode, ...rest }: Conversion<T>,
-): Codec<T> {
+export function codec<T>(asOwn: (value: unknown) => T | Failed, { decode, encode, ...rest }: Conversion<T>): Codec<T> {
   const fail: Fail = (problem = rest.problem ?? 'cannot be read') => {
     throw new Failed(problem)
   }
@@ -81,7 +80,7 @@ export function codec<T>(
     },
     encode: (value) => {
       const own = asOwn(value)
-      if (own === undefined) return new Failed()
+      if (own instanceof Failed) return own
       try {
         const text: unknown = encode(own, fail)
         return typeof text === 'string' ? text : new Failed()
