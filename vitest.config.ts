@@ -13,6 +13,8 @@ const LEAST_AT_ONCE = 6
  */
 const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
 const EVERY = ['test/**/*.test.ts']
+/** Floods, which would slow down all other tests, and which prove little on a machine that is busy with others. */
+const ALONE = ['test/strangers/*.slow.test.ts']
 
 /** The tests of `npm test`, if it is not set. `whole` runs the harnesses at their full size; see `test/size.ts`. */
 const CHOICE = process.env['TRANSLOAD_TESTS']
@@ -29,7 +31,6 @@ const LONGEST = [
   'debian/image',
   'bookings/changed-store.slow',
   'bookings/paused.slow',
-  'strangers/memory.slow',
   'debian/postgres-primary',
   'debian/snippets',
   'debian/pages',
@@ -43,7 +44,6 @@ const LONGEST = [
   'calls/stories',
   'commands/transcripts',
   'bookings/changed-meanwhile',
-  'strangers/shares.slow',
   'names/laws',
   'callers/proof',
   'bookings/approved',
@@ -68,9 +68,15 @@ process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules', 
 
 export default defineConfig({
   test: {
-    include: CHOICE === 'rest' ? REST : EVERY,
-    exclude: CHOICE === undefined ? REST : [],
-    globalSetup: CHOICE === undefined ? [] : ['test/built.ts'],
+    ...(CHOICE === undefined
+      ? { include: EVERY, exclude: REST }
+      : {
+          globalSetup: ['test/built.ts'],
+          projects: [
+            { extends: true, test: { name: 'rest', include: CHOICE === 'rest' ? REST : EVERY, exclude: ALONE } },
+            { extends: true, test: { name: 'alone', include: ALONE, maxWorkers: 1, sequence: { groupOrder: 1 } } },
+          ],
+        }),
     maxWorkers: Math.max(LEAST_AT_ONCE, availableParallelism() - 1),
     sequence: { sequencer: LongestFirst },
     // Files share processes, and thereby what they import.
