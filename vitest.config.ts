@@ -13,8 +13,8 @@ const LEAST_AT_ONCE = 6
  */
 const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
 const EVERY = ['test/**/*.test.ts']
-/** Floods, which would slow down all other tests, and which prove little on a machine that is busy with others. */
-const ALONE = ['test/strangers/*.slow.test.ts']
+/** Floods and measured costs, which slow down other tests or prove little beside them. */
+const ALONE = ['test/strangers/*.slow.test.ts', 'test/callers/hashes.slow.test.ts']
 
 /** The tests of `npm test`, if it is not set. `whole` runs the harnesses at their full size; see `test/size.ts`. */
 const CHOICE = process.env['TRANSLOAD_TESTS']
@@ -27,9 +27,11 @@ const NODE_FLAGS = process.env['TRANSLOAD_NODE_FLAGS']
 
 /** The files that take longest, the longest first: one that began last would run alone at the end. */
 const LONGEST = [
+  'bookings/several-gateways.server',
   'bookings/protocol/explore.slow',
   'debian/image',
   'bookings/changed-store.slow',
+  'bookings/kill.slow',
   'bookings/paused.slow',
   'debian/postgres-primary',
   'debian/snippets',
