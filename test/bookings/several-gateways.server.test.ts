@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { quoteExample } from '../../mappings/quote-rows.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { get, post, startGateway } from '../gateway.ts'
-import { size } from '../size.ts'
+import { sample, size } from '../size.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { ask, book, claimOf, creations, expectBooked, isCreation, OTHER_VIN, REFERENCE, shipments } from './desk.ts'
 import { startGatewayProcess } from './gateway-process.ts'
@@ -94,7 +94,8 @@ test.each([true, false])(
   },
 )
 
-test.each(storiesIn(import.meta.dirname, 'approved.txt'))('%s', (_, steps) =>
+// On the embedded store, each of them is a test of `npm test`.
+test.each(sample(storiesIn(import.meta.dirname, 'approved.txt'), 4))('%s', (_, steps) =>
   play(steps, async (options) => ({
     gateway: await startGateway({ store: await openStore(await server.createDatabase()), ...options }),
   })),
