@@ -33,7 +33,7 @@ import {
   type NotedApproval,
   type Vehicle,
 } from '../outside/store/store.ts'
-import { type Booking, holdersOf, type IdentifiedBooking, type MadeBooking } from '../state/bookings/bookings.ts'
+import { type Booking, type BookingIdentity, holdersOf, type MadeBooking } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
@@ -77,7 +77,9 @@ export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> 
 
   const look = lookFor(tenant, sending, rooms)
   const booking: Booking = {
-    ...bookingOf(plan, call.headers, caller, sending.deadline),
+    ...identityOf(plan, call.headers, tenant),
+    credential: caller.credential,
+    deadline: sending.deadline,
     refusal: call.brownout,
     request: {
       id: sending.requestId,
@@ -418,25 +420,18 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
   }
 }
 
-/** Returns a plan's booking: the values of its key, its vehicle, and the caller's fields in version-2 form. */
-function bookingOf(
-  { request, body, filled }: Plan,
-  headers: IncomingHttpHeaders,
-  { tenant, credential }: { readonly tenant: string; readonly credential: string | undefined },
-  deadline: number,
-): IdentifiedBooking {
+/** Returns what identifies a plan's booking: the values of its key, its vehicle, and the caller's fields in version-2 form. */
+function identityOf({ request, body, filled }: Plan, headers: IncomingHttpHeaders, tenant: string): BookingIdentity {
   const { compiled } = request
   const key = headers['idempotency-key']
   const [vehicle = NO_VEHICLE] = vehiclesIn(body)
   return {
     tenant,
-    credential,
     reference: request.sent(compiled.action.givesNames?.[0] ?? '') ?? '',
     vin: vinOf(request),
     vehicle,
     idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
     body: filled,
-    deadline,
   }
 }
 
@@ -512,7 +507,7 @@ export async function foreseeBooking(
       remarks: [STANDING_UNKNOWN, ...(asks ? [approvedFirst(', unless an earlier booking has it')] : [])],
     }
   if (planned.problems.length > 0) return { plan: planned }
-  const booking = bookingOf(planned, headers, caller, 0)
+  const booking = identityOf(planned, headers, tenant)
   const met = await rooms.bookings.foresee(booking)
   // If the earlier booking is sent again, its shipment is not booked any more.
   const earlier = met && 'claim' in met ? met.claim?.handle : undefined

@@ -27,7 +27,7 @@ import { type Course, courseOf, NotBooked } from './protocol.ts'
 import { type BookingRecord, createBookingRecord, openEmergencyLog, SHOWN_AS_GONE } from './record.ts'
 
 /** The values that decide whether two bookings are the same. */
-interface BookingIdentity {
+export interface BookingIdentity {
   readonly tenant: string
   readonly reference: string
   readonly vin: string
@@ -38,16 +38,8 @@ interface BookingIdentity {
   readonly body: unknown
 }
 
-/** A booking that a plan makes. */
-export interface IdentifiedBooking extends BookingIdentity {
-  /** The credential that books, if only the service can verify it. It is not stored. */
-  readonly credential: string | undefined
-  /** When the call times out, in milliseconds of `performance.now()`. */
-  readonly deadline: number
-}
-
 /** A booking's call, as its claim keeps it. */
-export interface BookingRequest {
+interface BookingRequest {
   readonly id: string
   /** Where the vehicle is picked up and delivered. */
   readonly route: readonly string[]
@@ -58,7 +50,11 @@ export interface BookingRequest {
 }
 
 /** A booking to be sent. */
-export interface Booking extends IdentifiedBooking {
+export interface Booking extends BookingIdentity {
+  /** The credential that books, if only the service can verify it. It is not stored. */
+  readonly credential: string | undefined
+  /** When the call times out, in milliseconds of `performance.now()`. */
+  readonly deadline: number
   readonly request: BookingRequest
   /**
    * Thrown instead of sending the booking; an earlier call's answer still counts.
