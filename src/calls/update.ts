@@ -13,6 +13,7 @@ import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/re
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import { updateLock } from '../outside/store/locks.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
+import { isOpen } from '../state/bookings/protocol.ts'
 import { type Look, lastVinsOf, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import {
@@ -239,9 +240,7 @@ async function vehicleError(
   // A booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same vehicle
   // could be booked again.
   const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
-  const open = (await store.claimsOfReference(tenant, own)).find(
-    ({ state, vin }) => (state === 'sending' || state === 'unknown') && isOfIt(vin),
-  )
+  const open = (await store.claimsOfReference(tenant, own)).find((claim) => isOpen(claim) && isOfIt(claim.vin))
   if (!open) return undefined
   return open.state === 'sending'
     ? stillUnknown(open.handle)

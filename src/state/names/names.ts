@@ -17,6 +17,7 @@ import {
 } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { isOpen } from '../bookings/protocol.ts'
 import {
   type KnownName,
   type KnownShipment,
@@ -214,7 +215,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       (sentVin === '' || vin === '' || vin === sentVin) && reference !== besides
     for (const reference of new Set(references)) {
       const claims = (await store.claimsOfReference(tenant, reference)).filter(mayHave)
-      const open = claims.findLast(({ state }) => state === 'sending' || state === 'unknown')
+      const open = claims.findLast(isOpen)
       if (open) return { handle: open.handle, isSending: open.state === 'sending' }
     }
     return undefined
