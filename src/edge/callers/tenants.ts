@@ -21,8 +21,18 @@ import {
 import { type Candidate, type Candidates, createDecoys, createVerification } from './guesses.ts'
 import { createLimits } from './rates.ts'
 
+/** A tenant's caller, and the declaration that it was made from. */
+interface DeclaredCaller {
+  readonly declared: string
+  readonly caller: Caller
+}
+
+/** What a list of tenants says. */
 interface Register extends Candidates {
+  /** By the tenant's name. */
+  readonly callers: ReadonlyMap<string, DeclaredCaller>
   readonly byNetwork: readonly { readonly networks: Networks; readonly caller: Caller }[]
+  readonly recipients: readonly EventRecipient[]
 }
 
 /**
@@ -31,37 +41,34 @@ interface Register extends Candidates {
  */
 export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]) {
   const decoyOf = createDecoys()
-  let callers = new Map<string, { readonly declared: string; readonly caller: Caller }>()
-  let register = registerOf(tenants)
-  let recipients = recipientsIn(tenants)
+  let register = registerOf(tenants, new Map())
   const { verify, renew } = createVerification(rooms.config.MAX_IN_FLIGHT, () => register)
 
-  function registerOf(list: readonly Tenant[]): Register {
-    const next = new Map<string, { readonly declared: string; readonly caller: Caller }>()
-    const byId = new Map<string, Candidate[]>()
+  /** Unchanged tenants keep their callers. */
+  function registerOf(list: readonly Tenant[], before: Register['callers']): Register {
+    const callers = new Map<string, DeclaredCaller>()
+    const fast = new Map<string, Candidate[]>()
+    const slow = new Map<string, Candidate[]>()
     const byNetwork: { networks: Networks; caller: Caller }[] = []
     for (const tenant of list) {
       const declared = JSON.stringify(tenant)
-      const known = callers.get(tenant.name)
+      const known = before.get(tenant.name)
       const caller = known?.declared === declared ? known.caller : callerOf(tenant, rooms)
-      next.set(tenant.name, { declared, caller })
-      for (const { id, secret_hash: hash } of tenant.credentials)
+      callers.set(tenant.name, { declared, caller })
+      for (const { id, secret_hash: hash } of tenant.credentials) {
+        const byId = FAST_HASH.test(hash) ? fast : slow
         byId.set(id, [...(byId.get(id) ?? []), { hash, caller }])
+      }
       if (tenant.networks.length > 0) byNetwork.push({ networks: compileNetworks(tenant.networks), caller })
     }
-    callers = next
-    const all = [...byId.values()]
-    const slow = all
-      .map((some) => some.filter(({ hash: text }) => !FAST_HASH.test(text)))
-      .filter((some) => some.length > 0)
+    const allSlow = [...slow.values()]
     return {
-      has: (id) => byId.has(id),
-      fast: (id) => byId.get(id)?.filter(({ hash: text }) => FAST_HASH.test(text)) ?? [],
-      slow: (id) => {
-        const own = byId.get(id)?.filter(({ hash: text }) => !FAST_HASH.test(text)) ?? []
-        return own.length > 0 ? own : decoyOf(id, slow)
-      },
+      has: (id) => fast.has(id) || slow.has(id),
+      fast: (id) => fast.get(id) ?? [],
+      slow: (id) => slow.get(id) ?? decoyOf(id, allSlow),
+      callers,
       byNetwork,
+      recipients: recipientsIn(list),
     }
   }
 
@@ -95,22 +102,21 @@ export function tenantCredentials(rooms: CallerRooms, tenants: readonly Tenant[]
 
   const credentials: Credentials = {
     mode: 'tenants',
-    tenants: () => [...callers.keys()],
+    tenants: () => [...register.callers.keys()],
     identify,
     verified: async (incoming, share) => recognize(incoming, share),
     passThrough: async (incoming, _streams, share) => passThroughOf(await identify(incoming, share)),
-    ownCaller: (tenant) => callers.get(tenant)?.caller,
-    eventRecipients: () => recipients,
+    ownCaller: (tenant) => register.callers.get(tenant)?.caller,
+    eventRecipients: () => register.recipients,
   }
   return {
     ...credentials,
     brownouts: () =>
-      [...callers].map(([tenant, { caller }]) => ({ tenant, windows: caller.profile.deprecation.windows })),
+      [...register.callers].map(([tenant, { caller }]) => ({ tenant, windows: caller.profile.deprecation.windows })),
     /** Replaces the list; unchanged tenants keep their tokens and limits. */
     replace: (list: readonly Tenant[]): void => {
-      register = registerOf(list)
-      recipients = recipientsIn(list)
-      renew((caller) => callers.get(caller.tenant)?.caller === caller)
+      register = registerOf(list, register.callers)
+      renew((caller) => register.callers.get(caller.tenant)?.caller === caller)
     },
   }
 }
