@@ -82,7 +82,7 @@ export function explainPlan(
   const remarks = [
     ...(outlook.remarks ?? []),
     ...(mayPass ? [DIFFERENCES_COUNT] : []),
-    ...(isFinal ? [] : readDecides(action.verb)),
+    ...(isFinal ? [] : [readDecides(action.verb)]),
   ]
   // An update changes the last place of a split field, and the others only if they have the same text or none.
   const places = new Set(fields.map(({ to }) => to))
@@ -182,11 +182,10 @@ const DIFFERENCES_COUNT =
   'The live call reads the shipment first, changes the values that differ, and sends all of it back. Message lists the changes. A value that the shipment already shows is accepted, even if it cannot be translated.'
 
 /** Says what the live call reads after a reply that does not decide its answer. */
-export const readDecides = (verb: VerbName): readonly string[] => [
+export const readDecides = (verb: VerbName): string =>
   verb === 'cancel'
     ? 'The service decides here: the live call reads the shipment right after this reply. It confirms the cancellation only if the shipment is canceled or no longer found.'
-    : "The service decides here: unless APPROVAL_BOOKS=no, the live call reads the quote's shipment right after this reply. TransportationBooked is Yes only if there is one.",
-]
+    : "The service decides here: unless APPROVAL_BOOKS=no, the live call reads the quote's shipment right after this reply. TransportationBooked is Yes only if there is one."
 
 /** Explains the plan of a version-2 body, leaf by leaf; body and reply pass unchanged. */
 export function explainVersion2({ compiled: { action }, parse, toService }: Version2Plan, to: Destination): DryRun {

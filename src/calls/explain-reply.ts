@@ -51,7 +51,7 @@ export function dryRunReply(
     const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
     const { answer, isFinal } = answerToBody(plan, told)
     v1 = answer.reply
-    if (!isFinal) remarks = readDecides(verb)
+    if (!isFinal) remarks = [readDecides(verb)]
     if (verb === 'quote' && !target && idAt(v2, 'shipment_id') === undefined) {
       if (planned) requireNames(planned.request)
       else remarks = [NAMES_DECIDE]

@@ -9,7 +9,7 @@ import { serviceId } from '../language/text/service-text.ts'
 import type { AuthorizedReply } from '../outside/service/account.ts'
 import { type CredentialMask, createCredentialMask } from '../outside/service/credential.ts'
 import { NoReply } from '../outside/service/exchange.ts'
-import { MAKES_NOTHING, refusesChange, unansweredError } from '../outside/service/failures.ts'
+import { MAKES_NOTHING, refusesChange, SAFE_METHODS, unansweredError } from '../outside/service/failures.ts'
 import { isSuccess } from '../outside/service/reply.ts'
 import { shipmentRead } from '../outside/service/service.ts'
 import { HungUp, type StreamedReply, type StreamedRequest, stream } from '../outside/service/stream.ts'
@@ -142,8 +142,6 @@ async function mayFree(
     return isSuccess(status)
   }
 }
-
-const SAFE_METHODS = new Set(['GET', 'HEAD'])
 
 /** The codes of a connection that closed before the reply. */
 const CLOSED = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'])

@@ -80,7 +80,7 @@ export function unansweredError(
   return gatewayError(name, {}, { cause, mayHaveBooked: mayBook })
 }
 
-const SAFE_METHODS = new Set(['GET', 'HEAD'])
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** Requests for a new quote or a token. */
 export const MAKES_NOTHING = /^\/(v2\/quote|oauth2\/token)\/?(\?|$)/
