@@ -86,7 +86,7 @@ export function explainCall(
 ): ExplainedCall {
   const { request, unknownName } = classifyAnyName(body, endpoint, rooms.catalog, {})
   if (request.generation === 2) return { run: explainVersion2(planVersion2(request, endpoint), rooms), plan: undefined }
-  const meant = as ? version1(as, body) : request
+  const meant = as ? version1(as, body.entries) : request
   const refusal = (error: GatewayError) => refusalAt(endpoint.path, error, meant.textOf('ShipmentNumber') ?? '', rooms)
   const plan = planFromNames(meant, rooms.settings)
   const prospect = unknownName
@@ -117,7 +117,7 @@ function classifyAnyName(
   } catch (error) {
     const [first] = endpoint.actions
     if (!first || !(error instanceof GatewayError) || error.code !== 'action-unknown') throw error
-    return { request: version1(first, body), unknownName: error }
+    return { request: version1(first, body.entries), unknownName: error }
   }
 }
 

@@ -48,7 +48,7 @@ export function dryRunReply(
     const id = target && idShownIn(v2, target.kind)
     const told = verb === 'approve' ? v2 : believed[verb]({ status: OK, headers: {}, body: bytes, json: v2 }, id)
     if (missing.length > 0) throw gatewayError('service-unreadable/places', { places: missing.join(' and ') })
-    const plan = planned ?? planFromNames(version1(compiled, { entries: [], format: 'json', text: '' }), settings)
+    const plan = planned ?? planFromNames(version1(compiled, []), settings)
     const { answer, isFinal } = answerToBody(plan, told)
     v1 = answer.reply
     if (!isFinal) remarks = [readDecides(verb)]

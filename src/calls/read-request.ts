@@ -88,7 +88,7 @@ export function classify(
   const actionName = textOf(body, 'ActionName')
   const compiled = endpoint.choose(actionName, synonyms)
   if (!compiled) throw actionUnknown(actionName ?? '', endpoint, synonyms)
-  return version1(compiled, body)
+  return version1(compiled, body.entries)
 }
 
 function actionUnknown(
@@ -131,8 +131,8 @@ export const placelessIn = ({ compiled, fields }: Version1): readonly string[] =
 export const namesGivenIn = (request: Version1): readonly string[] =>
   namesIn(request, request.compiled.action.givesNames ?? []).map(([, name]) => name)
 
-/** Sorts the fields of a body into those of an action. */
-export function version1(compiled: CompiledAction, { entries }: FlatBody): Version1 {
+/** Sorts sent fields into those of an action. */
+export function version1(compiled: CompiledAction, entries: readonly Entry[]): Version1 {
   const fields = sortFields(compiled.fields, entries)
   const { slots, slotOf } = compiled.fields
   const sent = (field: string) => {

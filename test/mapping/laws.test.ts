@@ -87,7 +87,7 @@ const sorted = (names: Iterable<string>) => [...names].sort()
 describe.each([...actions])('laws of %s', (_name, compiled) => {
   test('each sent field and each leaf of the body is explained once and correctly, and an explained run equals a plain one', () => {
     const law = fc.property(entriesOf(compiled), someFacts, (entries, facts) => {
-      const { fields } = version1(compiled, { entries, format: 'json', text: '' })
+      const { fields } = version1(compiled, entries)
       const account = explainRequestTranslation(compiled, fields, settings, facts)
       const documented = new Map(compiled.fields.names.map((name) => [looseName(name), name]))
       const sent = new Set(entries.map(([name]) => documented.get(looseName(name)) ?? name))

@@ -68,15 +68,13 @@ export function outcomeOf(call: RecordedCall, config: Config, catalog: Catalog):
     if (!isAnswered) return { ...sent }
     const { missing } = compiled.reply(call.service, { settings, own: plan?.own })
     if (missing.length > 0) return { ...sent, missing: [...missing] }
-    const made = plan ?? planFromNames(version1(compiled, NO_FIELDS), settings)
+    const made = plan ?? planFromNames(version1(compiled, []), settings)
     return { ...sent, replies: answerToBody(made, call.service).answer.reply }
   } catch (error) {
     if (error instanceof GatewayError) return { status: error.status }
     throw error
   }
 }
-
-const NO_FIELDS = { entries: [], format: 'json', text: '' } as const
 
 /** Reads the request of a case. The action that it names takes precedence over the one that its path would select. */
 function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Version1 | Version2Plan {
@@ -86,7 +84,7 @@ function requestOf(call: RecordedCall, config: Config, catalog: Catalog): Versio
     const fields = fieldsIn(call, call.target === undefined ? '' : named.action.legacy.method)
     // The first path of the action may refuse the call, because its `ActionName` is unknown there or it mixes both versions.
     classify(fields, firstEndpoint(named.action, catalog), catalog, {})
-    return version1(named, fields)
+    return version1(named, fields.entries)
   }
   if (!endpoint) throw gatewayError('path-unknown/admin', {})
   const request = classified(call, endpoint, catalog, {})

@@ -245,8 +245,8 @@ export async function runNaiveProxy(service: string): Promise<number> {
   const settings = translationSettings(readConfig({ V2_BASE_URL: service }))
   const server = createServer(async (incoming, outgoing) => {
     const { authorization = '', 'content-type': type } = incoming.headers
-    const sent = readBody(Buffer.concat(await incoming.toArray()), type)
-    const plan = planCall(version1(compiled, sent), NO_SUBJECT, settings)
+    const { entries } = readBody(Buffer.concat(await incoming.toArray()), type)
+    const plan = planCall(version1(compiled, entries), NO_SUBJECT, settings)
     const { method, path, headers, body = null } = written(plan.toService)
     for (let tries = 0; tries < TRIES; tries += 1) {
       try {

@@ -103,10 +103,10 @@ function exampleOf(
   const sent = new Set(fields.filter((use) => use.action === action.name && use.used > 0).map(({ field }) => field))
   const example = Object.entries(action.example.request)
   const explained = (some: typeof example) =>
-    explainPlan(
-      planFromNames(version1(compiled, { entries: some, format: 'json', text: '' }), own?.profile.settings ?? settings),
-      { service, address: own?.account ?? address },
-    )
+    explainPlan(planFromNames(version1(compiled, some), own?.profile.settings ?? settings), {
+      service,
+      address: own?.account ?? address,
+    })
   const theirs = explained(example.filter(([field]) => sent.has(field)))
   return {
     request: (theirs.ok ? theirs : explained(example)).request,
