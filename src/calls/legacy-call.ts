@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Caller, missingCredential } from '../edge/callers/caller.ts'
-import type { Arrival } from '../edge/door.ts'
-import { noteVerified } from '../edge/door.ts'
+import { type Arrival, noteVerified } from '../edge/door.ts'
 import type { Answer } from '../language/answer.ts'
 import { GatewayError, gatewayError, retryAfter } from '../language/errors.ts'
 import { closureAt, type Deprecation, minuteOf } from '../language/legacy-headers.ts'
@@ -23,12 +22,9 @@ import type { CallRooms, Verb } from './verb.ts'
 import { ignoredHeader } from './version1-answer.ts'
 import { passOnBody, planVersion2 } from './version2.ts'
 
-/** The arrival of a legacy call. */
-type LegacyArrival = Arrival<FlatBody, Caller>
-
 /** Answers a legacy call that has arrived. This file is the whole call, in order; the dry run shares the steps up to the plan. */
 export async function legacyCall(
-  { body, caller }: LegacyArrival,
+  { body, caller }: Arrival<FlatBody, Caller>,
   { headers, url }: IncomingMessage,
   endpoint: Endpoint,
   { request: { id }, outcome }: Call,

@@ -8,8 +8,16 @@ import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
  * as their quotes.
  */
 export const PRUNED_TABLES = [
-  ...(['claims', 'audit', 'names', 'quotes', 'approvals', 'shipments'] as const),
-  ...(['instances', 'facts', 'events', 'counts'] as const),
+  'claims',
+  'audit',
+  'names',
+  'quotes',
+  'approvals',
+  'shipments',
+  'instances',
+  'facts',
+  'events',
+  'counts',
 ] as const
 export type PrunedTable = (typeof PRUNED_TABLES)[number]
 

@@ -69,7 +69,7 @@ export interface NewName extends NameOfId {
 }
 
 /** The state of a quote's approval: none; sent, perhaps with an outcome that is never known; or approved. */
-export type Approval = '' | 'sent' | 'approved'
+type Approval = '' | 'sent' | 'approved'
 
 /** The remembered parts of a quote. Facts, names, and own number are written together. */
 interface QuoteParts {

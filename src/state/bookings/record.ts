@@ -36,7 +36,7 @@ export const SHOWN_AS_GONE = 'gone'
  * Writes a change that a tenant's bookings depend on, and retries with every heartbeat while the store fails, even after a restart if the
  * emergency log keeps it. A later write with the same name replaces an earlier one. Never rejects; returns false if it is not recorded yet.
  */
-export type WriteLater = (
+type WriteLater = (
   tenant: string,
   name: string,
   write: () => Promise<void>,

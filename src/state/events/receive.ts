@@ -24,9 +24,6 @@ type Receipt = (typeof RECEIPTS)[number]
 /** The longest event, both as received and as stored. */
 export const EVENT_LIMIT_BYTES = 65_536
 
-/** Receives the service's deliveries. */
-export type Reception = ReturnType<typeof openReception>
-
 /** The most events that one source may send per second. The service sends a few for each shipment; more than this is a flood. */
 const EVENTS_PER_SECOND = 1_000
 

@@ -31,7 +31,7 @@ import {
 import { createSession } from './session.ts'
 import { acceptAs, identity, readStamp } from './stamp.ts'
 
-export interface RestoreOptions extends CopyOptions {
+interface RestoreOptions extends CopyOptions {
   /** The doubt about the restored store; undefined if it lacks nothing. */
   readonly doubt: NewDoubt | undefined
   /**
