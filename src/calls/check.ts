@@ -29,11 +29,13 @@ interface PlannedRequest {
   readonly open: readonly string[]
 }
 
+/** What is remembered for a caller: the requests of its dry runs, the latest first, and the last verdict. */
 interface CheckRecord {
   readonly planned: readonly PlannedRequest[]
   readonly verdict: string | undefined
 }
 
+const NOTHING_KEPT: CheckRecord = { planned: [], verdict: undefined }
 const KEPT_MS = 15 * 60_000
 const MOST_CHARACTERS = 16 * 1024 * 1024
 /** For all unverified callers together, so that they displace no others. */
@@ -48,10 +50,11 @@ const LONGEST_NAME = 64
  * total.
  */
 export function createChecks({ catalog, callers }: CallRooms) {
-  const [known, strangers] = [MOST_CHARACTERS, MOST_OF_STRANGERS].map(
-    (maxSize) => new LRUCache<string, CheckRecord>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf }),
-  ) as [LRUCache<string, CheckRecord>, LRUCache<string, CheckRecord>]
-  const keptOf = (owner: string) => known.get(owner) ?? strangers.get(owner)
+  const cacheOf = (maxSize: number) =>
+    new LRUCache<string, CheckRecord>({ ttl: KEPT_MS, maxSize, sizeCalculation: charactersOf })
+  const known = cacheOf(MOST_CHARACTERS)
+  const strangers = cacheOf(MOST_OF_STRANGERS)
+  const keptOf = (owner: string) => known.get(owner) ?? strangers.get(owner) ?? NOTHING_KEPT
   const actions = [...catalog.actions.values()].map(({ action }) => action)
   const rows = actions.flatMap(({ request }) => request)
   const setByService = new Set(rows.flatMap((row) => (row.kind === 'v2Only' && row.setByService ? [row.v2] : [])))
@@ -90,17 +93,17 @@ export function createChecks({ catalog, callers }: CallRooms) {
     }
     const at = (spelling: string) => actions.filter(({ service }) => idIn(spelling, service.path) !== undefined)
     let spelled = path
-    let known = at(spelled)
-    if (known.length === 0) {
+    let served = at(spelled)
+    if (served.length === 0) {
       spelled = path.toLowerCase().replace(/\/+/g, '/').replace(/\/$/, '').replace('/quotes', '/quote')
-      known = at(spelled)
+      served = at(spelled)
       const all = [...new Set(actions.map(({ service }) => service.path))].join(', ')
-      refused(404, 'path', path, known[0]?.service.path, `version 2 has ${known[0]?.service.path ?? all}`)
+      refused(404, 'path', path, served[0]?.service.path, `version 2 has ${served[0]?.service.path ?? all}`)
     }
     const asksByQuery = ({ verb, target }: Action) => method === 'GET' && verb === 'quote' && !target
-    const action = known.find((one) => one.service.method === method || asksByQuery(one))
-    const methods = known.map(({ service }) => service.method).join(', ')
-    if (known.length > 0 && !action) refused(405, 'method', method, methods, `this path takes ${methods}`)
+    const action = served.find((one) => one.service.method === method || asksByQuery(one))
+    const methods = served.map(({ service }) => service.method).join(', ')
+    if (served.length > 0 && !action) refused(405, 'method', method, methods, `this path takes ${methods}`)
 
     let theirs: unknown
     if (action && asksByQuery(action)) theirs = Object.fromEntries(new URLSearchParams(url.split('?')[1]))
@@ -122,9 +125,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
     }
     const id = action && idIn(spelled, action.service.path)
     const isNamed = id !== undefined && id !== ''
-    const candidates = action
-      ? (keptOf(owner)?.planned ?? []).filter((one) => isSameRequest(one, action, id, theirs))
-      : []
+    const candidates = action ? keptOf(owner).planned.filter((one) => isSameRequest(one, action, id, theirs)) : []
     // One reference often covers several vehicles, each with a booking of its own.
     const ofVehicle = action?.verb === 'book' && candidates.find(({ text }) => haveSameVehicle(parseJson(text), theirs))
     const planned = ofVehicle || candidates[0]
@@ -165,11 +166,8 @@ export function createChecks({ catalog, callers }: CallRooms) {
           ? [to]
           : [],
       )
-      const before = keptOf(owner)
-      keep(owner, call.caller.tenant !== undefined, {
-        planned: [{ action, id, text, open }, ...(before?.planned ?? [])],
-        verdict: before?.verdict,
-      })
+      const { planned, verdict } = keptOf(owner)
+      keep(owner, call.caller.tenant !== undefined, { planned: [{ action, id, text, open }, ...planned], verdict })
     },
 
     /** Answers a request as the service would, with an example; `path` is the one that the service would get. */
@@ -190,7 +188,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
         more,
         notChecked,
       })
-      keep(owner, await isVerified(incoming, call), { planned: keptOf(owner)?.planned ?? [], verdict })
+      keep(owner, await isVerified(incoming, call), { ...keptOf(owner), verdict })
       const [first] = lists.differences
       const body =
         status === 200
@@ -205,7 +203,7 @@ export function createChecks({ catalog, callers }: CallRooms) {
 
     /** Returns the verdict on the last request of this caller. */
     async last(incoming: IncomingMessage, call: Call): Promise<Answer> {
-      const verdict = keptOf(await ownerOf(incoming, call))?.verdict
+      const { verdict } = keptOf(await ownerOf(incoming, call))
       if (verdict === undefined) throw gatewayError('path-unknown/check', {})
       return { status: 200, headers: { 'Cache-Control': 'no-store' }, body: verdict }
     },
