@@ -194,7 +194,7 @@ export abstract class Sent implements Waiting {
   protected leave(status: number | undefined): boolean {
     if (this.isOver) return false
     this.isOver = true
-    if (this.#waiting) this.line.deadlines.take(this.#waiting)
+    this.stopWaiting()
     const { call } = this
     const ms = performance.now() - this.#startedAt
     const hundreds = Math.floor((status ?? 0) / HUNDRED)

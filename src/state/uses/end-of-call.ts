@@ -45,9 +45,10 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
     const ms = performance.now() - request.startedAt
     // The service and the store may have worked for the call at the same time.
     const ownMs = Math.max(0, ms - serviceMs - storeMs)
-    meters.calls.add(1, route, action, String(status), error ?? '', (knowsTenants && tenant) || '')
+    const knownTenant = (knowsTenants && tenant) || ''
+    meters.calls.add(1, route, action, String(status), error ?? '', knownTenant)
     const isOtherPrice = outcome.price !== undefined && !replayed
-    if (isOtherPrice) meters.otherPrices.add(1, (knowsTenants && tenant) || '')
+    if (isOtherPrice) meters.otherPrices.add(1, knownTenant)
     meters.callSeconds.observe(ms / MS_PER_SECOND, action)
     meters.gatewaySeconds.observe(ownMs / MS_PER_SECOND, action)
     if (unknownFields > 0) meters.unknownFields.add(unknownFields, action)
