@@ -64,8 +64,8 @@ export function parseJson(text: string, onMember?: (name: string, value: unknown
     }
   }
   const maxDepth = onMember ? Number.POSITIVE_INFINITY : MAX_DEPTH
-  const cursor = cursorOf(text)
-  const { isPlain } = cursor
+  const cursor: Cursor = { text, at: 0 }
+  const isPlain = PLAIN.test(text)
   let at = 0
   let frame: Frame | undefined
   let expected: ExpectedToken = 'value'
@@ -206,22 +206,16 @@ const CLOSE_BRACE = 0x7d
 interface Cursor {
   readonly text: string
   at: number
-  /** No string of the text contains an escape or a control character. */
-  readonly isPlain: boolean
 }
 
+/** A text without backslashes and control characters: its strings are as they are written. */
 const PLAIN = /^[^\\\p{Cc}]*$/u
-
-/** Makes a cursor at the start of a text. */
-const cursorOf = (text: string): Cursor => ({ text, at: 0, isPlain: PLAIN.test(text) })
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-/** Reads a string, a number, a boolean or null that begins with this code. */
+/** Reads a number, a boolean or null that begins with this code. */
 function readScalar(cursor: Cursor, code: number): unknown {
   switch (code) {
-    case QUOTE:
-      return readString(cursor)
     case LETTER_N:
       return readLiteral(cursor, 'null', null)
     case LETTER_T:
@@ -249,11 +243,10 @@ function readLiteral(cursor: Cursor, literal: string, value: boolean | null): bo
 /** Reads a string at its opening quote. */
 function readString(cursor: Cursor): string {
   const { text, at } = cursor
-  const end = cursor.isPlain ? text.indexOf('"', at + 1) : endOfString(cursor)
-  if (end === -1) throw unexpected({ text, at: text.length })
+  const end = endOfString(cursor)
   cursor.at = end + 1
   const inner = text.slice(at + 1, end)
-  return cursor.isPlain || !inner.includes('\\') ? inner : JSON.parse(text.slice(at, end + 1))
+  return inner.includes('\\') ? JSON.parse(text.slice(at, end + 1)) : inner
 }
 
 /** An escape as JSON has it. */
