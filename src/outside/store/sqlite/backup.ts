@@ -119,7 +119,7 @@ export function faultsIn(db: DatabaseSync): readonly string[] {
 export function inspectSqlite(path: string): Inspection {
   const db = openSource(path)
   try {
-    const session = createSession(db, Date.now())
+    const session = createSession(db)
     db.exec('BEGIN')
     const version = storeVersion(db)
     const faults = faultsIn(db)

@@ -128,13 +128,13 @@ const sleeper = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMEN
 export function openReader(path: string): { readonly db: DatabaseSync; readonly session: Session } {
   const db = new DatabaseSync(path, { readOnly: true, timeout: READ_TIMEOUT_MS })
   db.exec(`PRAGMA cache_size = -${CACHE_KIB}`)
-  return { db, session: createSession(db, Date.now()) }
+  return { db, session: createSession(db) }
 }
 
 /** Returns the address of a database that is opened only if it exists. */
-export function existingDatabase(path: string, mode = 'rw'): URL {
+export function existingDatabase(path: string): URL {
   const url = pathToFileURL(path)
-  url.searchParams.set('mode', mode)
+  url.searchParams.set('mode', 'rw')
   return url
 }
 

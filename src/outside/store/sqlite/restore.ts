@@ -51,7 +51,7 @@ export function backupTime(file: string): number | undefined {
   const db = openSource(file)
   try {
     storeVersion(db)
-    return createSession(db, Date.now()).run(identity()).backupAt || undefined
+    return createSession(db).run(identity()).backupAt || undefined
   } finally {
     db.close()
   }
@@ -101,7 +101,7 @@ function takeStore(path: string, { isUnreadableReplaced }: RestoreOptions) {
 
 /** Checks a copy, and makes it the store that belongs here. */
 function prepare(db: DatabaseSync, path: string, doubt: NewDoubt | undefined): void {
-  const session = createSession(db, Date.now())
+  const session = createSession(db)
   try {
     migrate(db)
     const [fault] = faultsIn(db)
@@ -246,7 +246,7 @@ function checkProgram(db: DatabaseSync): void {
 
 /** Returns the gateways that hold a lease. */
 function users(db: DatabaseSync): readonly string[] {
-  const live = createSession(db, Date.now()).run(copyReads.liveInstances()).filter(isAlive)
+  const live = createSession(db).run(copyReads.liveInstances()).filter(isAlive)
   return live.map((instance) => {
     const [host, pid] = instance.split('/')
     return `a gateway (process ${pid} on ${host})`

@@ -32,7 +32,7 @@ export interface Session {
 const monotonicMs = (): number => Number(process.hrtime.bigint() / 1_000_000n)
 
 /** Defines the schema's functions on a connection, at a store time, and keeps its prepared statements. */
-export function createSession(db: DatabaseSync, now: number, leaseMs: () => number = monotonicMs): Session {
+export function createSession(db: DatabaseSync, now = Date.now(), leaseMs: () => number = monotonicMs): Session {
   const prepared = new Map<string, readonly [statement: StatementSync, columns: readonly string[]]>()
   let time = now
   // Integers, so that SQL divides them as PostgreSQL does.
