@@ -61,7 +61,7 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
 }
 
-async function approveOnce(plan: Plan, approval: NotedApproval, tenant: string, sending: Sending, rooms: CallRooms) {
+async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string, sending: Sending, rooms: CallRooms) {
   const { names, inspect, config } = rooms
   const { before, isHeld, takeBack } = approval
   const read = readingOnce(tenant, sending, rooms)
@@ -179,7 +179,7 @@ export function answerToReply(
 }
 
 /** An approval that is noted and runs under its quote's lock. */
-interface NotedApproval {
+interface RunningApproval {
   /** The quote before this approval. */
   readonly before: RememberedQuote
   readonly isHeld: () => boolean
@@ -199,7 +199,7 @@ export function approving<T>(
   { id, names: called }: NamedQuote,
   deadline: number,
   { names, bookings, store }: CallRooms,
-  run: (approval: NotedApproval) => Promise<T>,
+  run: (approval: RunningApproval) => Promise<T>,
 ): Promise<T> {
   return withQuoteLock(tenant, id, { deadline }, store, async (isHeld) => {
     await bookings.changesRecorded(tenant)

@@ -10,7 +10,7 @@ import type { FlatBody } from '../language/mapping/fields.ts'
 import { SUPPORT } from '../language/messages.ts'
 import type { Sending } from '../outside/service/service.ts'
 import type { Call, CallOutcome } from '../runtime/call.ts'
-import { PRICE, REPLAYED } from '../state/bookings/bookings.ts'
+import { PRICE_HEADER, REPLAYED_HEADER } from '../state/bookings/bookings.ts'
 import { approve } from './approve.ts'
 import { book } from './book.ts'
 import { cancel } from './cancel.ts'
@@ -54,8 +54,8 @@ export async function legacyCall(
   const proof = verb === 'quote' && !target ? undefined : rooms.prove(sending)
   if (proof) await proof
   const answer = await verbs[verb]({ request, headers, caller, sending, brownout, outcome }, rooms)
-  outcome.replayed = REPLAYED in answer.headers
-  outcome.price = answer.headers[PRICE]
+  outcome.replayed = REPLAYED_HEADER in answer.headers
+  outcome.price = answer.headers[PRICE_HEADER]
   return { ...answer, headers: { ...answer.headers, ...ignoredHeader(request) } }
 }
 

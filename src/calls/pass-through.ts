@@ -21,7 +21,7 @@ import { approving, noteApprovalReply } from './approve.ts'
 import { noteInDoubt } from './subject.ts'
 import { isNotMade } from './update.ts'
 import type { CallRooms } from './verb.ts'
-import { isRefused, noteVersion2Reply } from './version2.ts'
+import { noteVersion2Reply, provesNotCanceled } from './version2.ts'
 
 /**
  * Streams a version-2 call to the service and the reply back, unparsed and unchanged. What an approval or a cancellation means for bookings
@@ -106,7 +106,7 @@ export async function passThrough(
     ) {
       const read = (name: string) => service.send(shipmentRead(name), { account: used.reader, requestId, deadline })
       const shown = { status: reply.status, headers: {}, body: (await reply.whole()) ?? EMPTY }
-      await ended?.(async (own) => cancels && isRefused(shown, own, read, used.tenant, rooms))
+      await ended?.(async (own) => cancels && provesNotCanceled(shown, own, read, used.tenant, rooms))
       // A reply that breaks off on its way to the caller says no more about it.
       ended = undefined
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)

@@ -90,7 +90,7 @@ export async function passOnBody(
     throw cause instanceof NoReply ? unansweredError(cause, { method, path, mayBook: verb === 'book' }) : cause
   }
   const read = (name: string) => service.send(shipmentRead(name), sending)
-  await ended?.(async (own) => cancels && isRefused(reply, own, read, tenant, rooms))
+  await ended?.(async (own) => cancels && provesNotCanceled(reply, own, read, tenant, rooms))
   // A refusal to a stranger frees nothing.
   if (id !== undefined && (isSuccess(reply.status) || acceptance.isProven()))
     await noteVersion2Reply({ verb, id }, reply, read, tenant, rooms)
@@ -155,7 +155,7 @@ export async function noteVersion2Reply(
 }
 
 /** Reports whether a read proves that neither a refused cancellation nor an earlier try of it was made. What it shows is noted. */
-export async function isRefused(
+export async function provesNotCanceled(
   { status }: UpstreamReply,
   id: string,
   read: ReadShipment,

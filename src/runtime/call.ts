@@ -257,7 +257,7 @@ const calls = new AsyncLocalStorage<CallWaits>()
 export const runCall: typeof calls.run = calls.run.bind(calls)
 
 /** Returns the waits of the call that the running code works for; undefined for the gateway's own work. */
-export const currentCall: typeof calls.getStore = calls.getStore.bind(calls)
+export const currentWaits: typeof calls.getStore = calls.getStore.bind(calls)
 
 /** Reports an answered call once: its log line, its metrics, its use, and its span. */
 export type EndCall = (call: Call, incoming: IncomingMessage, status: number) => void

@@ -206,7 +206,7 @@ function lineOf(
   const sent = mask === String && body.format === 'json' ? body.text : maskedBody(body, mask)
   const type = headers['content-type']
   const key = headers['idempotency-key']
-  const answer = reply === undefined ? undefined : answerOf(String(reply), mask)
+  const answer = reply === undefined ? undefined : maskedAnswer(String(reply), mask)
   return {
     at: new Date().toISOString(),
     method,
@@ -225,7 +225,7 @@ function lineOf(
 }
 
 /** Masks an answer's fields; an answer that is not an object is left out. */
-function answerOf(text: string, mask: Mask): unknown {
+function maskedAnswer(text: string, mask: Mask): unknown {
   try {
     const answer = parseJson(text)
     if (mask === String) return answer

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
-import { currentCall, type RequestTrace, type TracedRequest } from '../../runtime/call.ts'
+import { currentWaits, type RequestTrace, type TracedRequest } from '../../runtime/call.ts'
 import type { ListItem } from '../../runtime/collections.ts'
 import type { createDeadlines, Waiting } from '../../runtime/deadlines.ts'
 import type { Histogram } from '../../runtime/metrics.ts'
@@ -146,8 +146,8 @@ export abstract class Sent implements Waiting {
   deadline: number
   /** The request's span; undefined without an OpenTelemetry SDK. */
   readonly trace: RequestTrace | undefined
-  /** The call that waits for the reply; undefined for the gateway's own work. */
-  readonly call = currentCall()
+  /** The waits of the call that needs the reply; undefined for the gateway's own work. */
+  readonly call = currentWaits()
   protected readonly line: Line
   protected controller: Dispatcher.DispatchController | undefined
   protected isOver = false

@@ -1,4 +1,4 @@
-import { currentCall } from '../../runtime/call.ts'
+import { currentWaits } from '../../runtime/call.ts'
 import { type CountedMetric, gauge, type Histogram, labelledGauge } from '../../runtime/metrics.ts'
 import type { Store } from './store.ts'
 
@@ -14,15 +14,15 @@ export function observeStore(store: Store, seconds: Histogram) {
     work: (...args: Args) => Promise<Result>,
   ): (...args: Args) => Promise<Result> {
     return (...args) => {
-      const call = currentCall()
-      const endSpan = call?.trace?.beginStore(operation)
+      const waits = currentWaits()
+      const endSpan = waits?.trace?.beginStore(operation)
       const startedAt = performance.now()
       pending += 1
       const end = (failure?: unknown) => {
         pending -= 1
         const ms = performance.now() - startedAt
         seconds.observe(ms / MS_PER_SECOND, operation)
-        if (call) call.storeMs += ms
+        if (waits) waits.storeMs += ms
         endSpan?.(failure)
       }
       const done = work(...args)

@@ -241,7 +241,7 @@ export interface BookedVehicle {
 }
 
 /** A booking as its claim describes it from the start. */
-interface ClaimedBooking extends BookedVehicle {
+interface DescribedBooking extends BookedVehicle {
   readonly tenant: string
   readonly key: string
   /** `bk_` and twelve hex digits; unique, and what people see. */
@@ -256,7 +256,7 @@ interface ClaimedBooking extends BookedVehicle {
 }
 
 /** One booking that is, was or may have been sent. */
-export interface Claim extends ClaimVersion, ClaimedBooking {
+export interface Claim extends ClaimVersion, DescribedBooking {
   readonly state: ClaimState
   /** The service's id; empty until booked. */
   readonly shipment: string
@@ -269,7 +269,7 @@ export interface Claim extends ClaimVersion, ClaimedBooking {
 }
 
 /** A claim to be taken. */
-export interface NewClaim extends ClaimedBooking {
+export interface NewClaim extends DescribedBooking {
   /**
    * True if the key is made from the reference. Then each vehicle is booked once under it, and claims of further vehicles have the same key
    * with a number.

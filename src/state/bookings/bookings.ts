@@ -459,24 +459,24 @@ function createMakers() {
 }
 
 /** The header of an answer that was given to an earlier call. */
-export const REPLAYED = 'Idempotent-Replayed'
+export const REPLAYED_HEADER = 'Idempotent-Replayed'
 
 /** Returns a booking's stored answer, marked as repeated. */
 export function replay(claim: Claim): Answer {
   // Only the record of bookings and an operator's settlement write this, in the same form.
   const answer = JSON.parse(claim.reply) as Answer
-  return { ...answer, headers: { ...answer.headers, [REPLAYED]: 'true' } }
+  return { ...answer, headers: { ...answer.headers, [REPLAYED_HEADER]: 'true' } }
 }
 
 /** The header with the service's number. */
-export const SHIPMENT_NUMBER = 'Transload-Shipment-Number'
+export const NUMBER_HEADER = 'Transload-Shipment-Number'
 
 /** Returns the service's number from a booking's stored answer. */
 export function numberIn({ reply }: Claim): string | undefined {
   if (reply === '') return undefined
   // Only the record of bookings and an operator's settlement write this.
   const { headers }: Partial<Answer> = JSON.parse(reply)
-  const number = headers?.[SHIPMENT_NUMBER]
+  const number = headers?.[NUMBER_HEADER]
   return number && textOfHeader(number)
 }
 
@@ -541,7 +541,7 @@ export function openBookings(
 }
 
 /** The header of a booking whose shipment has a different price than its quote. */
-export const PRICE = 'Transload-Price'
+export const PRICE_HEADER = 'Transload-Price'
 
 /** Returns the header with both prices; none if they are equal or one of them is unknown. */
 export function priceHeader(quoted: string | undefined, shipment: unknown): Readonly<Record<string, string>> {
@@ -549,5 +549,5 @@ export function priceHeader(quoted: string | undefined, shipment: unknown): Read
   const booked = twoDecimals(scalarText(Object(shipment).price) ?? '')
   return asked === undefined || booked === undefined || asked === booked
     ? {}
-    : { [PRICE]: `quoted=${asked}, booked=${booked}` }
+    : { [PRICE_HEADER]: `quoted=${asked}, booked=${booked}` }
 }

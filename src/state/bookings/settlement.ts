@@ -7,7 +7,7 @@ import { toldBy } from '../../outside/store/claim.ts'
 import type { AuditEntry, Claim, ClaimState, Quote, Store } from '../../outside/store/store.ts'
 import { namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
-import { holdersOf, numberIn, priceHeader, requestOf, SHIPMENT_NUMBER } from './bookings.ts'
+import { holdersOf, NUMBER_HEADER, numberIn, priceHeader, requestOf } from './bookings.ts'
 
 /** The shipment that a booking made. */
 export interface BookedShipment {
@@ -74,7 +74,7 @@ export function settle(claim: Claim, settlement: Settlement, rooms: SettlementRo
       if (holder) return { outcome: 'taken', by: holder.handle }
       // The names come first, because a caller may ask for them once the claim says booked.
       const quote = await giveNames(claim, settlement, store)
-      const reply = JSON.stringify(answerOf(claim, settlement, quote?.price, rooms))
+      const reply = JSON.stringify(settledAnswer(claim, settlement, quote?.price, rooms))
       const why = how ? HEALED + how : SETTLED_AS_BOOKED
       const settled = await store.change(claim, { state: 'booked', instance, shipment, reply, why })
       if (settled) return { outcome: 'changed', claim: settled }
@@ -124,7 +124,7 @@ async function resultOf(changed: Claim | undefined, before: Claim, store: Store)
 }
 
 /** Returns the answer that the booking would have had. */
-function answerOf(
+function settledAnswer(
   claim: Claim,
   { shipment, number, body = { id: shipment, ...(number && { number }) } }: BookedShipment,
   quotedPrice: string | undefined,
@@ -136,7 +136,7 @@ function answerOf(
     status: 200,
     headers: {
       'Transload-Shipment-Id': headerText(shipment),
-      ...(number && { [SHIPMENT_NUMBER]: headerText(number) }),
+      ...(number && { [NUMBER_HEADER]: headerText(number) }),
       ...priceHeader(quotedPrice, body),
       ...requestOf(claim).headers,
     },

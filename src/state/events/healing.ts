@@ -41,7 +41,7 @@ export interface HealingRooms {
 }
 
 /** A shipment to read. */
-interface Look {
+interface PendingRead {
   /** Its id, or a booking's reference. */
   readonly name: string
   /** The handle of the unknown booking that has the reference. */
@@ -93,7 +93,7 @@ export function createHealing(rooms: HealingRooms) {
     timeoutMs: rooms.config.UPSTREAM_TIMEOUT_MS,
     onHealed: (how) => healed.add(1, how),
   })
-  const waiting = new Map<string, Map<string, Look>>()
+  const waiting = new Map<string, Map<string, PendingRead>>()
   const pauses = new Set<NodeJS.Timeout>()
   /** How many reads in a row have failed, by tenant. */
   const failures = new Map<string, number>()
@@ -102,9 +102,9 @@ export function createHealing(rooms: HealingRooms) {
   let isFull = false
   let isClosed = false
 
-  function add(tenant: string, look: Look): void {
+  function add(tenant: string, look: PendingRead): void {
     if (isClosed) return
-    const looks = waiting.get(tenant) ?? new Map<string, Look>()
+    const looks = waiting.get(tenant) ?? new Map<string, PendingRead>()
     const key = JSON.stringify([look.name, look.booking])
     const known = looks.get(key)
     if (!known && open >= MOST_LOOKS) {
@@ -151,7 +151,7 @@ export function createHealing(rooms: HealingRooms) {
 
   const noteFailure = (err: unknown) => void log.warn({ err }, 'unknown bookings could not be looked up')
 
-  function later(tenant: string, look: Look): void {
+  function later(tenant: string, look: PendingRead): void {
     const pauseMs = PAUSES_MS[Math.max(0, look.failures - 1)] ?? (look.mayBeCanceled ? sweepEveryMs : undefined)
     // A look for a booking's reference is left to the next sweep.
     if (pauseMs === undefined || look.booking !== undefined || isClosed) return
@@ -275,7 +275,7 @@ export function createProving({
   }
 
   /** Rejects if the service cannot be asked now. */
-  async function lookAt(look: Look, tenant: string, own: OwnCaller, bookings: UnknownBookings): Promise<void> {
+  async function lookAt(look: PendingRead, tenant: string, own: OwnCaller, bookings: UnknownBookings): Promise<void> {
     const { name, booking, how, mayBeCanceled } = look
     if (bookings.size === 0 && !mayBeCanceled) return
     if (booking !== undefined) {

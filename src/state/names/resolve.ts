@@ -36,9 +36,9 @@ export interface KnownName {
   /** Ids of the shipments to which the caller gave this name, newest first. */
   readonly ofCaller: readonly string[]
   /** The newest quote with this name. */
-  readonly quote: NamedQuote | undefined
+  readonly quote: QuoteOfName | undefined
   /** Quotes that had the name before, because quotes share an order. Added only once names disagree. */
-  readonly olderQuotes: readonly NamedQuote[]
+  readonly olderQuotes: readonly QuoteOfName[]
   /** Ids of the shipments to which the service gave this name, or whose id the value is. */
   readonly ofService: readonly string[]
   /** The id of the shipment that the service shows for this name, or null if it shows none; undefined until it is asked. */
@@ -50,7 +50,7 @@ export interface KnownName {
 }
 
 /** A quote to which the caller gave this name. */
-interface NamedQuote {
+interface QuoteOfName {
   readonly id: string
   /** The shipments that were booked or approved from it, newest first. */
   readonly shipments: readonly string[]
