@@ -14,7 +14,7 @@ import { type Sending, type Service, shipmentRead } from '../outside/service/ser
 import { updateLock } from '../outside/store/locks.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { type Look, lastVinsOf, type SeenShipment, valuesOf } from '../state/names/names.ts'
+import { type Look, type SeenShipment, valuesOf, vinsStored } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -63,8 +63,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     await noteSeen(tenant, seen, rooms, { isFinal: true })
     // If this read shows that a VIN was replaced, it counts as a former one here already.
     const stored = await rooms.names.shipment(tenant, id)
-    const { formerVins = {} } = stored ?? {}
-    const choice = chooseVehicle(reference, [{ ...seen, formerVins, lastVins: lastVinsOf(stored), isGone: false }])
+    const choice = chooseVehicle(reference, [{ ...seen, ...vinsStored(stored), isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     const own = seen.body && idAt(seen.body, 'external_id')
     const error = await vehicleError(reference, choice, seen, own, tenant, rooms)

@@ -259,8 +259,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         shipments.set(spelled, {
           id: spelled,
           vehicles,
-          formerVins: stored?.formerVins ?? {},
-          lastVins: lastVinsOf(stored),
+          ...vinsStored(stored),
           isGone: state !== 'live',
           stored,
         })
@@ -428,17 +427,17 @@ const NOTHING_KNOWN: KnownName = {
 /** The shipments that a call may mean, with what is stored of each. */
 type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipment | undefined }>
 
-/** Returns the VINs that a shipment had when it was last shown with vehicles. */
-export const lastVinsOf = (stored: StoredShipment | undefined): readonly string[] =>
-  stored?.vehicles.map(({ vin }) => vin) ?? []
+/** Returns the VINs that a shipment had before, and when it was last shown with vehicles. */
+export const vinsStored = ({ formerVins = {}, vehicles = [] }: Partial<StoredShipment> = {}) => ({
+  formerVins,
+  lastVins: vehicles.map(({ vin }) => vin),
+})
 
 /** Adds a shipment, and returns its id in the spelling that this call compares. */
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = isStoredAsGone(stored)
-  const { formerVins = {} } = stored ?? {}
-  const lastVins = lastVinsOf(stored)
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, formerVins, lastVins, isGone, stored })
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, ...vinsStored(stored), isGone, stored })
   return id
 }
 
