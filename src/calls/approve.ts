@@ -1,10 +1,10 @@
 import { toGatewayError } from '../edge/answers.ts'
 import type { Answer } from '../language/answer.ts'
-import { type ErrorCode, GatewayError, gatewayError } from '../language/errors.ts'
+import { gatewayError } from '../language/errors.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import { isObject, scalarText } from '../language/text/json.ts'
 import { isSameThing, shownText, thingKey } from '../language/text/service-text.ts'
-import { refusesChange } from '../outside/service/failures.ts'
+import { NOT_SENT, refusesChange } from '../outside/service/failures.ts'
 import {
   approvalOf,
   foreignShipment,
@@ -214,7 +214,8 @@ export function approving<T>(
     const approval = { before, isHeld, takeBack, isSent: false }
     try {
       // After the note, so that this check sees any booking that did not see the note.
-      await requireNoneOpen(before, tenant, store)
+      const open = await openBookingError(before, tenant, store)
+      if (open) throw open
       return await run(approval)
     } catch (error) {
       if (!approval.isSent || isRefused(error)) await takeBack()
@@ -310,10 +311,10 @@ export async function openBookingsOf(
   return claims.flat().filter(isOpen)
 }
 
-/** Throws if a booking under a name of the quote is under way or has an unknown outcome. */
-async function requireNoneOpen(quote: RememberedQuote, tenant: string, store: Store): Promise<void> {
+/** Returns the error of an approval while a booking under a name of the quote is under way or has an unknown outcome. */
+async function openBookingError(quote: RememberedQuote, tenant: string, store: Store) {
   const [open] = await openBookingsOf(quote, tenant, store)
-  if (open) throw open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle)
+  return open && (open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle))
 }
 
 /** Foresees an approval of a quote that the store knows. */
@@ -326,12 +327,8 @@ export async function foreseeApproval(
 ): Promise<Prospect> {
   if (plan.problems.length > 0) return { plan }
   const { names, store, config } = rooms
-  try {
-    await requireNoneOpen(quote, tenant, store)
-  } catch (error) {
-    if (!(error instanceof GatewayError)) throw error
-    return refused(plan, error, reference.names[0]?.[0])
-  }
+  const error = await openBookingError(quote, tenant, store)
+  if (error) return refused(plan, error, reference.names[0]?.[0])
   const own = quote.approval === '' ? [] : [quote]
   const approved = config.APPROVAL_BOOKS === 'no' ? [] : [...own, ...(await approvedBefore(quote, tenant, rooms))]
   const earlier = approved.flatMap(({ id, idsInApproval }) => [id, ...idsInApproval])
@@ -395,16 +392,6 @@ async function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment, tenant
 
 /** The longest number that the message shows. */
 const SHOWN_CHARACTERS = 128
-
-/** Errors that prove that no approval was sent. */
-const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
-  'service-unreachable',
-  'circuit-open',
-  'overloaded',
-  'interrupted',
-  'login-failed',
-  'login-refused',
-])
 
 /** Reports whether an error proves that the quote was not approved. */
 function isRefused(error: unknown): boolean {

@@ -7,7 +7,7 @@ import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
 import { oneLine } from '../language/text/service-text.ts'
-import { refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
+import { NOT_SENT, refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
@@ -383,15 +383,10 @@ async function requireDone(
 
 /** Errors of an update that the service provably did not make. */
 const NOT_MADE: ReadonlySet<ErrorCode> = new Set([
+  ...NOT_SENT,
   'service-refused',
   'service-unavailable',
-  'service-unreachable',
   'shipment-changed',
-  'circuit-open',
-  'overloaded',
-  'interrupted',
-  'login-failed',
-  'login-refused',
 ])
 
 /** Reports whether an error proves that the service did not make an update. */

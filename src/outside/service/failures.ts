@@ -1,5 +1,6 @@
 import {
   CHALLENGE,
+  type ErrorCode,
   type GatewayError,
   gatewayError,
   perhapsBooked,
@@ -44,6 +45,16 @@ export async function replyToChange(sent: Promise<UpstreamReply>): Promise<Upstr
     throw left ? gatewayError(left.ofChange, {}, { cause }) : noReplyError(cause)
   }
 }
+
+/** Errors that prove that a change was not sent. */
+export const NOT_SENT: ReadonlySet<ErrorCode> = new Set([
+  'service-unreachable',
+  'circuit-open',
+  'overloaded',
+  'interrupted',
+  'login-failed',
+  'login-refused',
+])
 
 /** Refusals that may mean that the change was made earlier. */
 const MADE_PERHAPS = new Set([408, 409])
