@@ -142,8 +142,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
     // A name in another case counts only if it means one thing, and a booking without an outcome is one more thing.
     const [other] = rows
-    const besides = other && other.name !== value ? await openBookingOf(tenant, [value], '', other.name) : undefined
-    if (besides) return { ...NOTHING_KNOWN, openBooking: besides }
+    if (other && other.name !== value) {
+      const openBooking = await openBookingOf(tenant, [value], ({ reference }) => reference !== other.name)
+      if (openBooking) return { ...NOTHING_KNOWN, openBooking }
+    }
     const ofCaller = idsOf('caller')
     if (ofCaller.length > 0) {
       // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
@@ -201,21 +203,15 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
   }
 
-  /**
-   * Returns the newest booking under one of these references, in any case, whose outcome is not known yet and whose VIN may be `sentVin`.
-   * Bookings under `besides` do not count.
-   */
+  /** Returns the newest booking under one of these references, in any case, whose outcome is not known yet, and that `counts`. */
   async function openBookingOf(
     tenant: string,
     references: readonly string[],
-    sentVin = '',
-    besides = '',
+    counts = (_claim: Claim) => true,
   ): Promise<OpenBooking | undefined> {
-    const mayHave = ({ vin, reference }: Claim) =>
-      (sentVin === '' || vin === '' || vin === sentVin) && reference !== besides
     for (const reference of new Set(references)) {
-      const claims = (await store.claimsOfReference(tenant, reference)).filter(mayHave)
-      const open = claims.findLast(isOpen)
+      const claims = await store.claimsOfReference(tenant, reference)
+      const open = claims.findLast((claim) => isOpen(claim) && counts(claim))
       if (open) return { handle: open.handle, isSending: open.state === 'sending' }
     }
     return undefined
@@ -279,7 +275,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         const resolution = resolve(reference, known, shipments)
         if (resolution.is === 'no-such-vehicle') {
           // Besides the known shipments, a booking in doubt may have this VIN.
-          const booking = await openBookingOf(tenant, valuesOf(reference.names), reference.vin)
+          const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
+          const booking = await openBookingOf(tenant, valuesOf(reference.names), mayHaveIt)
           return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
         }
         if (resolution.is === 'conflict' && !hasOlderQuotes) {
