@@ -54,8 +54,7 @@ export interface GatewayRooms extends CallRooms {
   readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
   readonly recorder: CallRecorder | undefined
-  /** The largest body of a version-1 call, and of one that is explained. */
-  readonly mostBytesOfCall: number
+  /** The largest body of a version-1 call that is explained. */
   readonly mostExplainedBytes: number
 }
 
@@ -97,7 +96,7 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
 
   // If callers need no credential, web pages of other sites are refused.
   const browserChecks = callers.mode === 'fixed' ? rooms.browserChecks : undefined
-  const door = createDoor({ ...rooms, browserChecks, answerError: replyError })
+  const door = createDoor({ ...rooms, browserChecks, replyError })
   // Only one handler may match a call, because Hono chains several.
   const all = <Body, Caller>(path: string, demands: Demands<Body, Caller>, answer: RouteWork<Body, Caller>) =>
     app.all(path, door(path, demands, answer))
@@ -116,7 +115,7 @@ export function createApp(rooms: GatewayRooms, pages: Pages): Hono<Env> {
       from: 'own pages',
       admission: 'counted',
       methods: [endpoint.method],
-      body: whole(rooms.mostBytesOfCall, readRecorded),
+      body: whole(Math.min(config.BODY_LIMIT_BYTES, rooms.shares.largestBodyBytes), readRecorded),
       who: legacyCaller(callers),
       refused: (error, incoming, call) => legacyRefusal(error, incoming, call, rooms),
     } as const satisfies Demands<unknown, unknown>

@@ -83,6 +83,7 @@ export async function openGateway(config: Config, parts: GatewayParts): Promise<
  */
 async function open(config: Config, parts: GatewayParts, opened: AsyncDisposableStack): Promise<Gateway> {
   const { catalog, log, adminPort = config.ADMIN_PORT || undefined, timeouts = LISTENER_TIMEOUTS } = parts
+  const { callbacks, sweepEveryMs } = parts
   const meters = createMeters()
   const settings = translationSettings(config)
 
@@ -104,7 +105,7 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
   const names = openNames(store, config.QUOTE_MEMORY, log)
 
   const { bookings, leases, start: startBookings } = openBookings(base, meters.bookings)
-  const events = openEvents({ ...base, ...parts, store, service, callers, leases })
+  const events = openEvents({ ...base, service, callers, leases, callbacks, sweepEveryMs })
   opened.defer(events.close)
   const drift = observeDrift(catalog, log)
   const recorder = openRecorder({ ...base, ...config })
@@ -162,7 +163,6 @@ async function open(config: Config, parts: GatewayParts, opened: AsyncDisposable
     inspect: drift.inspect,
     onNotServed: ({ method, path }, status) =>
       log.error({ method, path, status }, 'the service does not serve this call; check V2_BASE_URL'),
-    mostBytesOfCall: Math.min(config.BODY_LIMIT_BYTES, shares.largestBodyBytes),
     mostExplainedBytes: Math.min(config.BODY_LIMIT_BYTES, mostExplainedBytes(shares.largestBodyBytes)),
     readerTimeoutMs: timeouts.replyMs,
   }

@@ -148,7 +148,7 @@ export function createDoor({
   browserChecks,
   endCall,
   tracing,
-  answerError,
+  replyError,
 }: {
   readonly shares: Shares
   /** Undefined if every caller needs a credential. */
@@ -156,7 +156,7 @@ export function createDoor({
   readonly endCall: EndCall
   /** Undefined without an OpenTelemetry SDK. */
   readonly tracing: Tracing | undefined
-  readonly answerError: (c: Context<Env>, error: unknown) => Promise<unknown>
+  readonly replyError: (c: Context<Env>, error: unknown) => Promise<unknown>
 }): Door {
   async function arrive<Body, Caller>(
     { incoming, isDraining, call }: Env['Bindings'],
@@ -195,7 +195,7 @@ export function createDoor({
         await answer(c, await arrive(c.env, demands))
       } catch (error) {
         try {
-          await answerError(c, error)
+          await replyError(c, error)
         } catch {
           // If even the error reply fails, the connection closes.
           outgoing.destroy()
