@@ -95,11 +95,10 @@ async function cancelAndRead(
     return said ?? body
   }
   const shipment = shipmentIfRead(now, id)
-  if (!shipment) throw refusalOf(plan, reply)
-  if (isCanceled(shipment.body)) return shipment.body
+  if (shipment && isCanceled(shipment.body)) return shipment.body
   // A refusal that is returned takes back the doubt about the shipment; one that is thrown leaves it.
-  if (!(await noteStanding(tenant, { ...shipment, id }, rooms))) throw refusalOf(plan, reply)
-  return refusalOf(plan, reply)
+  if (shipment && (await noteStanding(tenant, { ...shipment, id }, rooms))) return refusalOf(plan, reply)
+  throw refusalOf(plan, reply)
 }
 
 /** Statuses that may mean that the shipment was canceled already. */

@@ -274,15 +274,15 @@ export function createBookings(deps: BookingParts) {
     if (state !== 'booked') return false
     const isOfAnother = course === 'replay' && credential !== undefined && !makers.isMaker(handle, credential)
     // A look by another call may have ended the doubt since.
-    const isNoted = isInDoubt || (await isNotedAsGone(tenant, shipment))
-    const mustRead = isOfAnother || isNoted
+    const mayBeGone = isInDoubt || !(await isStoredAsLive(tenant, shipment))
+    const mustRead = isOfAnother || mayBeGone
     if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
     })
     // The look may have shown other vehicles.
-    if (shown === 'live') return isNoted
+    if (shown === 'live') return mayBeGone
     // The look frees the key. Until the store has done so, the old answer is no longer true and a new booking is not safe.
     if (await isBooked(tenant, shipment)) throw new StoreDown('the key of a canceled booking is not freed yet')
     return true
@@ -297,8 +297,8 @@ export function createBookings(deps: BookingParts) {
     return wanted.isOfReference && isOtherVehicle(wanted, held, shipment) ? shipment : undefined
   }
 
-  const isNotedAsGone = async (tenant: string, shipment: string) =>
-    ((await claims.shipment(tenant, shipment))?.state ?? 'live') !== 'live'
+  const isStoredAsLive = async (tenant: string, shipment: string) =>
+    ((await claims.shipment(tenant, shipment))?.state ?? 'live') === 'live'
 
   const isBooked = async (tenant: string, shipment: string, besides?: string) =>
     (await holdersOf(tenant, shipment, claims)).some(({ handle: one }) => one !== besides)
