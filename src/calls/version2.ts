@@ -99,7 +99,11 @@ export async function passOnBody(
 
 /** Headers of this gateway's own answer. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
-  ...['content-length', 'x-request-id', 'deprecation', 'sunset', 'link'],
+  'content-length',
+  'x-request-id',
+  'deprecation',
+  'sunset',
+  'link',
   ...HOP_BY_HOP,
 ])
 

@@ -202,8 +202,13 @@ export function gatewayError<Name extends MessageName>(
 export function perhapsBooked(error: GatewayError): GatewayError {
   const { code, about, message, status, serviceStatus, headers, problems } = error
   return new GatewayError(code, message, {
-    ...{ about, status, serviceStatus, headers, problems },
-    ...{ cause: error, mayHaveBooked: true },
+    about,
+    status,
+    serviceStatus,
+    headers,
+    problems,
+    cause: error,
+    mayHaveBooked: true,
   })
 }
 

@@ -338,8 +338,16 @@ const isRead = (source: object): source is { readonly [GIVEN]: Environment } => 
 
 /** The settings that nearly every operator sets or looks at. */
 const START_HERE = [
-  ...['V2_BASE_URL', 'V2_CLIENT_ID', 'V2_CLIENT_SECRET', 'TENANTS_FILE', 'TRUST_PROXY', 'HOST', 'PORT'],
-  ...['STORE_URL', 'EMERGENCY_LOG_FILE', 'SUPPORT_CONTACT'],
+  'V2_BASE_URL',
+  'V2_CLIENT_ID',
+  'V2_CLIENT_SECRET',
+  'TENANTS_FILE',
+  'TRUST_PROXY',
+  'HOST',
+  'PORT',
+  'STORE_URL',
+  'EMERGENCY_LOG_FILE',
+  'SUPPORT_CONTACT',
 ]
 
 /** A variable as people read it. */

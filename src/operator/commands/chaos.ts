@@ -117,8 +117,15 @@ function gatewayStarter(sandbox: Sandbox, storeUrl: string): () => LaunchedProgr
   let PORT = '0'
   return () => {
     const launched = start(['serve'], {
-      ...{ HOST: '127.0.0.1', PORT, ADMIN_PORT: '0', STORE_URL: storeUrl, EMERGENCY_LOG_FILE: `${storeUrl}.ndjson` },
-      ...{ V2_BASE_URL: sandbox.url, V2_CLIENT_ID: ID, V2_CLIENT_SECRET: SECRET, WEBHOOK_SECRET: secret },
+      HOST: '127.0.0.1',
+      PORT,
+      ADMIN_PORT: '0',
+      STORE_URL: storeUrl,
+      EMERGENCY_LOG_FILE: `${storeUrl}.ndjson`,
+      V2_BASE_URL: sandbox.url,
+      V2_CLIENT_ID: ID,
+      V2_CLIENT_SECRET: SECRET,
+      WEBHOOK_SECRET: secret,
       UPSTREAM_TIMEOUT_MS: '1000',
     })
     launched.url.then(

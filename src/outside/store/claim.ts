@@ -294,7 +294,9 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
         ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
         WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
           OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,
-      ...[key, holder, leaseMs],
+      key,
+      holder,
+      leaseMs,
     )
     if ((yield take).length > 0) return true
     const [lock] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', key)

@@ -96,7 +96,9 @@ export const doubtWrites = {
     yield sql(
       `INSERT INTO transload.doubts (one, ${DOUBTS.names}) VALUES (1, $1, $2, $3) ON CONFLICT (one) DO UPDATE
         SET since = excluded.since, declared_at = excluded.declared_at, until = excluded.until`,
-      ...[doubt.since, doubt.declaredAt, doubt.until],
+      doubt.since,
+      doubt.declaredAt,
+      doubt.until,
     )
     // An operator who declares a doubt uses the store, even if it was copied to another one.
     yield* dropMark()

@@ -276,14 +276,23 @@ export const eventWrites: WorkOf<EventWrites> = {
         received_at, retry_at, changed_at, version, failures, outcome, used_day)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ${NOW}, ${NOW}, ${NOW}, 1, 0, $9, ${TODAY})
         ON CONFLICT (id) DO NOTHING RETURNING 1`,
-      ...[id, tenant, shipment, event.event, date, digest, payload, state, fault ?? ''],
+      id,
+      tenant,
+      shipment,
+      event.event,
+      date,
+      digest,
+      payload,
+      state,
+      fault ?? '',
     )
     // The queue's row is locked, so a try that ends meanwhile cannot miss the event.
     if (taken.length > 0 && deliver)
       yield sql(
         `INSERT INTO transload.event_queues AS queue (${QUEUE}) VALUES ($1, $2, ${NOW}, 0, '')
           ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = queue.retry_at`,
-        ...[tenant, shipment],
+        tenant,
+        shipment,
       )
     return { taken: taken.length > 0, id }
   },
@@ -291,20 +300,25 @@ export const eventWrites: WorkOf<EventWrites> = {
     const queues = yield sql(
       `SELECT shipment FROM transload.event_queues AS queue WHERE tenant = $1 AND ${IS_DUE}
         AND NOT ${isWaiting('queue.tenant')} ORDER BY retry_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
-      ...[tenant, limit],
+      tenant,
+      limit,
     )
     if (queues.length === 0) return []
     const shipments = JSON.stringify(queues.map(({ shipment }) => shipment))
     yield sql(
       `UPDATE transload.event_queues SET leased_until = ${NOW} + $3::bigint, leased_by = $4
         WHERE tenant = $2 AND shipment IN ${LISTED}`,
-      ...[shipments, tenant, leaseMs, instance],
+      shipments,
+      tenant,
+      leaseMs,
+      instance,
     )
     // A new statement sees every try that ended before the rows of the queues were locked.
     const rows = yield sql(
       `UPDATE transload.events SET version = version + 1 WHERE no IN (SELECT min(no) FROM transload.events
         WHERE tenant = $2 AND shipment IN ${LISTED} AND state = 'due' GROUP BY shipment) RETURNING ${EVENT}`,
-      ...[shipments, tenant],
+      shipments,
+      tenant,
     )
     return rows.map(eventOf).sort((one, other) => one.retryAt - other.retryAt || one.no - other.no)
   },
@@ -318,7 +332,12 @@ export const eventWrites: WorkOf<EventWrites> = {
     const finished = yield sql(
       `UPDATE transload.events SET state = $3, outcome = $4, version = version + 1, failures = failures + $5,
         retry_at = ${NOW} + $6::bigint, changed_at = ${NOW}, used_day = ${TODAY} WHERE id = $1 AND version = $2 RETURNING 1`,
-      ...[id, version, state, outcome, isFailure ? 1 : 0, Math.round(retryInMs)],
+      id,
+      version,
+      state,
+      outcome,
+      isFailure ? 1 : 0,
+      Math.round(retryInMs),
     )
     yield* updateQueue(queue)
     if (finished.length === 0) return false
@@ -333,7 +352,9 @@ export const eventWrites: WorkOf<EventWrites> = {
           ON CONFLICT (tenant) DO UPDATE SET changed_at = excluded.changed_at,
           stopped = CASE WHEN excluded.stopped = 1 THEN 1 ELSE old.stopped END,
           paused_until = CASE WHEN excluded.paused_until > old.paused_until THEN excluded.paused_until ELSE old.paused_until END`,
-        ...[tenant, stopped, Math.round(pauseMs)],
+        tenant,
+        stopped,
+        Math.round(pauseMs),
       )
     }
     return true
@@ -385,7 +406,8 @@ function* updateQueue({ tenant, shipment }: Queue): Work<void> {
     `INSERT INTO transload.event_queues (${QUEUE}) SELECT tenant, shipment, retry_at, 0, '' FROM transload.events
       WHERE tenant = $1 AND shipment = $2 AND state = 'due' ORDER BY no LIMIT 1
       ON CONFLICT (tenant, shipment) DO UPDATE SET retry_at = excluded.retry_at RETURNING 1`,
-    ...[tenant, shipment],
+    tenant,
+    shipment,
   )
   if (requeued.length > 0) return
   yield sql('DELETE FROM transload.event_queues WHERE tenant = $1 AND shipment = $2', tenant, shipment)

@@ -224,7 +224,8 @@ export const pruneWrites: WorkOf<PruneWrites> = {
       yield sql(
         `UPDATE transload.${table} SET used_day = ${TODAY} WHERE tenant = $2
           AND ${column} IN (SELECT value FROM transload.each($1)) AND used_day < ${TODAY}`,
-        ...[JSON.stringify(values), tenant],
+        JSON.stringify(values),
+        tenant,
       )
     }
   },

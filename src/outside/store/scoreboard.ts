@@ -154,7 +154,8 @@ export const countWrites = {
     const taken = yield sql(
       `INSERT INTO transload.count_batches AS known (instance, no, at) VALUES ($1, $2, transload.now_ms()) ON CONFLICT (instance)
         DO UPDATE SET no = excluded.no, at = excluded.at WHERE known.no < excluded.no RETURNING no`,
-      ...[instance, no],
+      instance,
+      no,
     )
     if (taken.length === 0) return
     for (const day of days)

@@ -305,7 +305,9 @@ export const createBatches = (pool: pg.Pool) => ({
           const columns = CLAIMS.all.map(({ name, property }) => [name, claim[property]])
           return {
             ...Object.fromEntries(columns),
-            ...{ of_reference: wanted.isOfReference, expires_in: wanted.expiresInMs, why: claimReason(wanted) },
+            of_reference: wanted.isOfReference,
+            expires_in: wanted.expiresInMs,
+            why: claimReason(wanted),
           }
         }),
       ),
@@ -321,8 +323,14 @@ export const createBatches = (pool: pg.Pool) => ({
     valuesOf: (all) => [
       numbered(
         all.map(({ claim: { tenant, key, version }, change: { state, instance, shipment, reply, why } }) => ({
-          ...{ tenant, key, version, becomes: state, by: instance },
-          ...{ made: shipment, answer: reply, why },
+          tenant,
+          key,
+          version,
+          becomes: state,
+          by: instance,
+          made: shipment,
+          answer: reply,
+          why,
         })),
       ),
       all.length > 1,
