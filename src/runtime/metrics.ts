@@ -66,7 +66,7 @@ export function createCounter(
 /** Counts durations by labels. */
 export interface Histogram {
   /** Adds a duration to the series with these label values, as in `Counter`. */
-  readonly observe: (seconds: number, ...labels: readonly string[]) => void
+  readonly observeMs: (ms: number, ...labels: readonly string[]) => void
   readonly metric: CountedMetric
 }
 
@@ -98,8 +98,9 @@ export function createHistogram(
       ]
     })
   return {
-    observe: (seconds, ...values) => {
+    observeMs: (ms, ...values) => {
       const series = durations.of(values)
+      const seconds = ms / 1000
       let bucket = 0
       while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket += 1
       series.buckets[bucket] = (series.buckets[bucket] ?? 0) + 1
@@ -239,14 +240,13 @@ export function buildInfo(): CountedMetric {
 }
 
 const EVERY_MS = 100
-const MS_PER_SECOND = 1000
 
 /** Measures how late a timer of the event loop is, ten times a second, until it is stopped. */
 export function measureLoopDelay({ loopDelaySeconds }: Meters): () => void {
   let dueAt = performance.now() + EVERY_MS
   const timer = setInterval(() => {
     const now = performance.now()
-    loopDelaySeconds.observe(Math.max(0, now - dueAt) / MS_PER_SECOND)
+    loopDelaySeconds.observeMs(Math.max(0, now - dueAt))
     dueAt = now + EVERY_MS
   }, EVERY_MS).unref()
   return () => clearInterval(timer)

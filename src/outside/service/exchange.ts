@@ -198,7 +198,7 @@ export abstract class Sent implements Waiting {
     const { call } = this
     const ms = performance.now() - this.#startedAt
     const hundreds = Math.floor((status ?? 0) / HUNDRED)
-    this.line.seconds.observe(ms / MS_PER_SECOND, this.#operation, hundreds > 0 ? `${hundreds}xx` : 'none')
+    this.line.seconds.observeMs(ms, this.#operation, hundreds > 0 ? `${hundreds}xx` : 'none')
     if (call) {
       call.serviceMs += ms
       call.tries += 1
@@ -210,7 +210,6 @@ export abstract class Sent implements Waiting {
 }
 
 const HUNDRED = 100
-const MS_PER_SECOND = 1000
 
 /** Sends one request and reads its whole reply. */
 export function exchange(line: Line, request: UpstreamRequest): Promise<UpstreamReply> {

@@ -21,7 +21,7 @@ export function observeStore(store: Store, seconds: Histogram) {
       const end = (failure?: unknown) => {
         pending -= 1
         const ms = performance.now() - startedAt
-        seconds.observe(ms / MS_PER_SECOND, operation)
+        seconds.observeMs(ms, operation)
         if (waits) waits.storeMs += ms
         endSpan?.(failure)
       }
@@ -67,8 +67,6 @@ export function observeStore(store: Store, seconds: Histogram) {
     pending: gauge('transload_store_operations_under_way', 'Store operations in progress.', () => pending),
   }
 }
-
-const MS_PER_SECOND = 1_000
 
 /** Makes the gauge of the store's size; it has no values while the store is down. */
 export const sizeGauge = (store: Store): CountedMetric =>

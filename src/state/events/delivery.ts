@@ -163,7 +163,7 @@ export function startDelivery(
     })
     tried.add(1, event.tenant, end.state === 'due' ? 'failed' : end.state)
     if (!isCurrent) return
-    if (end.state === 'delivered') seconds.observe((store.now() - event.receivedAt) / 1_000, event.tenant)
+    if (end.state === 'delivered') seconds.observeMs(store.now() - event.receivedAt, event.tenant)
     if (!isInterrupted) tell(event, end, endpoint)
   }
 

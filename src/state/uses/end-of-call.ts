@@ -49,8 +49,8 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
     meters.calls.add(1, route, action, String(status), error ?? '', knownTenant)
     const isOtherPrice = outcome.price !== undefined && !replayed
     if (isOtherPrice) meters.otherPrices.add(1, knownTenant)
-    meters.callSeconds.observe(ms / MS_PER_SECOND, action)
-    meters.gatewaySeconds.observe(ownMs / MS_PER_SECOND, action)
+    meters.callSeconds.observeMs(ms, action)
+    meters.gatewaySeconds.observeMs(ownMs, action)
     if (unknownFields > 0) meters.unknownFields.add(unknownFields, action)
     if (isEnabled || cause !== undefined) {
       const isRefused = outcome.unauthorized || status === UNAUTHORIZED
@@ -105,7 +105,6 @@ export function createEndOfCall({ config, log, meters, uses, tracing, recorder }
   }
 }
 
-const MS_PER_SECOND = 1000
 const FIRST_ERROR_STATUS = 400
 const UNAUTHORIZED = 401
 
