@@ -345,7 +345,7 @@ async function mergeIntoApproved(
   const defaults = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'default' ? [to] : [])))
   let body = sent
   const { tenant, handle } = claim
-  const compiled = rooms.catalog.actions.values().find(({ action }) => action.verb === 'update')
+  const compiled = rooms.catalog.firstOf('update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(request)
   /** The vehicles before the change. */

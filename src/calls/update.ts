@@ -252,8 +252,7 @@ function fieldsOfRead(
   settings: Settings,
   { catalog }: CallRooms,
 ): Readonly<Record<string, string>> {
-  const compiled = catalog.actions.values().find(({ action }) => action.verb === 'read')
-  return compiled?.reply(body, { settings, own: undefined }).reply ?? {}
+  return catalog.firstOf('read')?.reply(body, { settings, own: undefined }).reply ?? {}
 }
 
 const ALREADY_SO = 'The shipment already has these values, so nothing was changed.'

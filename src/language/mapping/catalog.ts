@@ -1,5 +1,5 @@
 import { repeated } from '../text/nearest.ts'
-import type { Action } from './action.ts'
+import type { Action, VerbName } from './action.ts'
 import { type Callback, type CompiledCallback, compileCallback } from './callback.ts'
 import { callbackMistakes, mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
@@ -27,6 +27,8 @@ export interface Endpoint {
 /** Every action, checked and compiled, by name and by legacy path. */
 export interface Catalog {
   readonly actions: ReadonlyMap<string, CompiledAction>
+  /** Returns the first action with this verb. */
+  readonly firstOf: (verb: VerbName) => CompiledAction | undefined
   /** By path, in lower case without a trailing slash. */
   readonly endpoints: ReadonlyMap<string, Endpoint>
   /** The lookup tables by name, with the operator's phrases. */
@@ -95,6 +97,7 @@ export function compileCatalog(
   const compiledCallbacks = callbacks.map(compileCallback)
   return {
     actions: compiled,
+    firstOf: (verb) => compiled.values().find(({ action }) => action.verb === verb),
     endpoints,
     tables,
     callbacks: compiledCallbacks,

@@ -138,7 +138,7 @@ ${all.length > 0 ? table(caption, columnsAt(store.now()), all, 'list') : isAll ?
 const NONE_MATCHES = empty(html`No bookings match. <a href="/bookings">Show all bookings</a>`)
 
 function noneYet({ catalog, config }: OperatorRooms): Html {
-  const book = [...catalog.actions.values()].find(({ action }) => action.verb === 'book')?.action
+  const book = catalog.firstOf('book')?.action
   const call = `curl -u ID:SECRET http://localhost:${config.PORT}${book && servedPaths(book, config)[0]} -d '${JSON.stringify(book?.example.request)}'`
   return html`${empty("No bookings yet. Try this call with a caller's credential:")}${code(call)}`
 }

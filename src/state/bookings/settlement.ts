@@ -130,8 +130,7 @@ function settledAnswer(
   quotedPrice: string | undefined,
   { catalog, settings }: SettlementRooms,
 ): Answer {
-  const compiled = catalog.actions.values().find(({ action }) => action.verb === 'book')
-  const reply = compiled?.reply(body, { settings, own: undefined }).reply ?? {}
+  const reply = catalog.firstOf('book')?.reply(body, { settings, own: undefined }).reply ?? {}
   return {
     status: 200,
     headers: {
