@@ -101,7 +101,7 @@ async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string
   const body = await verified(reply, quote, tenant, rooms)
   inspect(plan.request.compiled.action.name, body)
   const shown = shownInApproval(body, quote, reply.status)
-  await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
+  await recordApproval(quote, shown, tenant, rooms)
   if (shown === CANCELED) throw canceledByApproval()
   if (shown || !mayRead) return approvalAnswer(plan, { ...shown?.body, ...body }, shown, reply.status)
   // The quote is approved, whatever this read shows. If it shows no shipment, a booking asks again.
@@ -225,20 +225,20 @@ export function approving<T>(
 }
 
 /**
- * Records that a quote is approved, and its shipment. From then on, the caller's own number for the quote means the shipment. The quote's
- * other names lead to it only while they mean this quote, because the next quote may have the same order. Throws while the store fails;
- * then it is recorded later.
+ * Records that a quote is approved, and its shipment unless that is canceled. From then on, the caller's own number for the quote means the
+ * shipment. The quote's other names lead to it only while they mean this quote, because the next quote may have the same order. Throws
+ * while the store fails; then it is recorded later.
  */
 async function recordApproval(
   approvedQuote: RememberedQuote,
-  shown: SeenShipment | undefined,
+  shown: ReturnType<typeof shownInApproval>,
   tenant: string,
   rooms: CallRooms,
 ): Promise<void> {
   const { id: quote, own, idsInApproval } = approvedQuote
   const given = namesOfItsShipment(approvedQuote)
   const approved = { tenant, id: quote, approval: 'approved', idsInApproval } as const
-  if (!shown) return recordLater({ quote: approved }, rooms)
+  if (!shown || shown === CANCELED) return recordLater({ quote: approved }, rooms)
   const { id, body, vehicles } = shown
   await recordLater(
     {
@@ -423,7 +423,7 @@ export async function noteApprovalReply(
   const quote = withIdsIn(reply, before)
   const body = parsedOrNothing(reply)
   const shown = isObject(body) ? shownInApproval(body, quote, reply.status) : undefined
-  await recordApproval(quote, shown === CANCELED ? undefined : shown, tenant, rooms)
+  await recordApproval(quote, shown, tenant, rooms)
 }
 
 /** The lock under which the approvals of a quote, and the bookings of an approved one, run one at a time. */
