@@ -33,7 +33,7 @@ interface HeartbeatRooms {
 export function createLeases(instance: string, rooms: HeartbeatRooms) {
   const { store, log } = rooms
   const known = createKnownDoubt(store, log)
-  const lease = createLease(instance, store, undefined, known.refresh)
+  const lease = createLease(instance, store, known.refresh)
   const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
   let timer: NodeJS.Timeout | undefined
   return {
@@ -103,8 +103,8 @@ interface LeaseState {
 export function createLease(
   instance: string,
   store: Claims,
+  onRenewed: () => Promise<void>,
   state: LeaseState = { lease: NO_LEASE, now: currentMoment, elapsedSince },
-  onRenewed: () => Promise<void> = async () => {},
 ) {
   async function renew(): Promise<void> {
     const asked = state.now()

@@ -189,7 +189,7 @@ async function lookOf(shipment: string, ports: Ports): Promise<'live' | 'cancele
 
 function leaseOf(instance: string, ports: Ports) {
   const now = () => ports.see(({ time }) => time)
-  return createLease(instance, storeOf(ports), {
+  return createLease(instance, storeOf(ports), async () => {}, {
     get lease() {
       return ports.see(({ gateways }) => gateways.find((gateway) => gateway.instance === instance)?.lease) ?? NO_LEASE
     },
