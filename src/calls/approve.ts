@@ -28,7 +28,7 @@ import {
   type Store,
   StoreDown,
 } from '../outside/store/store.ts'
-import { outcomeUnknown, underWayStill } from '../state/bookings/bookings.ts'
+import { bookingUnderWay, outcomeUnknown } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
 import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
@@ -314,7 +314,7 @@ export async function openBookingsOf(
 /** Returns the error of an approval while a booking under a name of the quote is under way or has an unknown outcome. */
 async function openBookingError(quote: RememberedQuote, tenant: string, store: Store) {
   const [open] = await openBookingsOf(quote, tenant, store)
-  return open && (open.state === 'sending' ? underWayStill(open) : outcomeUnknown(open.handle))
+  return open && (open.state === 'sending' ? bookingUnderWay(open) : outcomeUnknown(open.handle))
 }
 
 /** Foresees an approval of a quote that the store knows. */

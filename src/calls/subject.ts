@@ -237,7 +237,7 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
     }
     case 'in-doubt': {
       const { handle: key, isSending } = resolution.booking
-      return isSending ? stillUnknown(key) : gatewayError('outcome-unknown', { key })
+      return isSending ? unknownWhileUnderWay(key) : gatewayError('outcome-unknown', { key })
     }
     case 'several':
     case 'no-such-vehicle':
@@ -254,7 +254,7 @@ export function notMeant(resolution: Resolution, { kind, names, vin, use }: Refe
 }
 
 /** The error of a call about a booking that is being sent. */
-export const stillUnknown = (key: string): GatewayError =>
+export const unknownWhileUnderWay = (key: string): GatewayError =>
   gatewayError('outcome-unknown/under-way', { key }, RETRY_SOON)
 
 /** Returns the error of a call whose VIN, or missing VIN, chooses no vehicle. */

@@ -37,7 +37,7 @@ import {
   numberUnknown,
   seenShipment,
   shipmentNamedBy,
-  stillUnknown,
+  unknownWhileUnderWay,
   vinError,
 } from './subject.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
@@ -242,7 +242,7 @@ async function vehicleError(
   const open = (await store.claimsOfReference(tenant, own)).find((claim) => isOpen(claim) && isOfIt(claim.vin))
   if (!open) return undefined
   return open.state === 'sending'
-    ? stillUnknown(open.handle)
+    ? unknownWhileUnderWay(open.handle)
     : gatewayError('outcome-unknown/vehicle', { key: open.handle })
 }
 

@@ -24,11 +24,11 @@ import {
   type AnswerRefusal,
   parserRefusal,
   type RequestRefusal,
-  refusal,
   refusalBytes,
   refusals,
   refuse,
   refusedPath,
+  requestRefusal,
   unsupported,
 } from './refusals.ts'
 import { type Certificate, openCertificate } from './tls.ts'
@@ -145,7 +145,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
   let isClosing = false
   let onEmpty = () => {}
 
-  const receive = (incoming: IncomingMessage, outgoing: ServerResponse, refused = refusal(incoming)) => {
+  const receive = (incoming: IncomingMessage, outgoing: ServerResponse, refused = requestRefusal(incoming)) => {
     if (finished.has(incoming.socket)) return
     if (refused) {
       finished.add(incoming.socket)
@@ -203,7 +203,7 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
     headersTimeout: timeouts.headersMs,
     requestTimeout: timeouts.requestMs,
     connectionsCheckingInterval: timeouts.checkMs,
-    // `refusal` refuses such requests with a body.
+    // `requestRefusal` refuses such requests with a body.
     requireHostHeader: false,
   }
   const stopWatching = certificate?.watch(timeouts.certificateMs, (renewed) => {
@@ -217,12 +217,12 @@ async function listen(handler: RequestHandler, options: ListenerOptions) {
     : createServer(settings, receive)
   // A caller that has closed its side still waits for its reply, although Node would close the connection.
   Object.assign(server, { httpAllowHalfOpen: true })
-  // `refusal` counts the headers; Node would silently drop those beyond a limit.
+  // `requestRefusal` counts the headers; Node would silently drop those beyond a limit.
   server.maxHeadersCount = 0
   server.on('checkExpectation', (incoming, outgoing) => {
     // An empty list expects nothing (RFC 9110, 5.6.1).
     const expects = incoming.headers.expect?.trim() !== ''
-    receive(incoming, outgoing, refusal(incoming) ?? (expects ? refusals.expectation : undefined))
+    receive(incoming, outgoing, requestRefusal(incoming) ?? (expects ? refusals.expectation : undefined))
   })
   server.on('connect', (_incoming, socket) => {
     socket.on('error', () => socket.destroy())

@@ -35,7 +35,7 @@ const HTTP_1_0_OR_LATER = /^1\.[01]$/
 const MAX_HEADERS = 200
 
 /** Returns the reason to refuse a request that Node accepts and other servers read differently. */
-export function refusal({
+export function requestRefusal({
   rawHeaders,
   headers,
   httpVersion,

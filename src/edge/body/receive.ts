@@ -109,28 +109,28 @@ const NO_COMPRESSION = /^(?:|identity|none|plain|binary|[78]bit|us-ascii|(?:utf|
  * Reads a request's whole body and inflates it, up to `limitBytes`. The socket is left to the server, and the memory stays reserved until
  * the call is over.
  */
-export async function readBytes(incoming: IncomingMessage, limitBytes: number, memory: Share): Promise<Buffer> {
+export async function readBytes(incoming: IncomingMessage, limitBytes: number, share: Share): Promise<Buffer> {
   const encoding = incoming.headers['content-encoding']?.trim().toLowerCase() ?? ''
   const inflate = inflaters.get(encoding)
   if (!inflate && !NO_COMPRESSION.test(encoding)) throw gatewayError('body-unreadable/encoding', {})
   const declaredBytes = Number(incoming.headers['content-length'] ?? 0)
   try {
     if (declaredBytes > limitBytes) throw tooLarge(limitBytes)
-    memory.expectBody(declaredBytes)
+    share.expectBody(declaredBytes)
   } catch (error) {
     // Otherwise the beginning of each refused body stays in memory until the next garbage collection.
     incoming.on('data', freePart)
     throw error
   }
 
-  const bytes = await received(incoming, declaredBytes, limitBytes, memory)
+  const bytes = await received(incoming, declaredBytes, limitBytes, share)
   if (!inflate || bytes.length === 0) return bytes
 
   // A few compressed bytes may inflate to the limit.
-  memory.takeBody(limitBytes - bytes.length)
+  share.takeBody(limitBytes - bytes.length)
   try {
     const inflated = await inflate(bytes, { maxOutputLength: limitBytes })
-    memory.returnBody(limitBytes - inflated.length)
+    share.returnBody(limitBytes - inflated.length)
     return inflated
   } catch (cause) {
     if (cause instanceof RangeError) throw tooLarge(limitBytes)
@@ -143,9 +143,9 @@ async function received(
   incoming: IncomingMessage,
   declaredBytes: number,
   limitBytes: number,
-  memory: Share,
+  share: Share,
 ): Promise<Buffer> {
-  const all = createGrowingBuffer((bytes) => memory.takeBody(bytes), declaredBytes || limitBytes)
+  const all = createGrowingBuffer((bytes) => share.takeBody(bytes), declaredBytes || limitBytes)
   let isSettled = false
   // It does not resolve with the bytes, because the listeners stay on the request and would keep them for the whole call.
   const { promise, resolve, reject } = Promise.withResolvers<void>()

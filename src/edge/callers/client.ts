@@ -183,7 +183,7 @@ function passThroughWith(
     authorization: header,
     learn: (_authorization, { status }, { method = '', url = '' }) => {
       answered?.()
-      if (showsAcceptance(method, url, status)) acceptance.accepted()
+      if (statusShowsAcceptance(method, url, status)) acceptance.accepted()
       else if (status === UNAUTHORIZED) acceptance.refused()
     },
     limits: undefined,
@@ -194,7 +194,7 @@ const UNAUTHORIZED = 401
 /** Paths that the service never serves without a credential. Other paths under `/v2/` may be public. */
 const NEEDS_CREDENTIAL = /^\/v2\/(quote|shipments?)(\/|$)/
 
-function showsAcceptance(method: string, url: string, status: number): boolean {
+function statusShowsAcceptance(method: string, url: string, status: number): boolean {
   const query = url.indexOf('?')
   const path = query === -1 ? url : url.slice(0, query)
   // The only other path that passes through is the token endpoint.

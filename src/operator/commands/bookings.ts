@@ -187,7 +187,7 @@ async function checkShipment(
 ): Promise<BookedShipment> {
   const reply = await read(claim.tenant, shipment, config)
   if (reply.status === 404 || reply.status === 410) throw unconfirmed(`the service has no shipment ${shipment}`)
-  const { id, body } = shipmentIn(reply, shipmentWithId, shipment, `shipment ${shipment}`)
+  const { id, body } = provenShipment(reply, shipmentWithId, shipment, `shipment ${shipment}`)
   if (isCanceled(body)) throw unconfirmed(`shipment ${shipment} is canceled; settle the booking as --not-booked`)
   const reference = (scalarText(body['external_id']) ?? '').trim()
   if (claim.reference !== '' && reference !== '' && reference !== claim.reference) {
@@ -214,7 +214,7 @@ async function requireAbsent(claim: Claim, store: Store, config: Config): Promis
     )
     return
   }
-  const { id, body } = shipmentIn(reply, shipmentNamed, reference, reference)
+  const { id, body } = provenShipment(reply, shipmentNamed, reference, reference)
   const shown = shownText(id, FIELD_LIMIT)
   const [other] = (await store.claimsOfShipment(tenant, id)).filter(({ handle }) => handle !== claim.handle)
   if (other) {
@@ -227,7 +227,7 @@ async function requireAbsent(claim: Claim, store: Store, config: Config): Promis
 }
 
 /** Returns the shipment of a reply that is what was asked for; `what` names that. */
-function shipmentIn(reply: UpstreamReply, prove: typeof shipmentWithId, wanted: string, what: string) {
+function provenShipment(reply: UpstreamReply, prove: typeof shipmentWithId, wanted: string, what: string) {
   if (!isSuccess(reply.status)) throw unconfirmed(`the service answered ${reply.status} for ${what}`)
   try {
     return prove(reply, wanted)

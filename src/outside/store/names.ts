@@ -123,7 +123,7 @@ export const quoteIn = (tenant: string, { thing }: DatabaseRow): Quote | undefin
   typeof thing === 'string' ? { tenant, ...JSON.parse(thing) } : undefined
 
 /** Returns the shipment with a key in a row; undefined if there is none. */
-export function shipmentIn(tenant: string, key: string, row: DatabaseRow): StoredShipment | undefined {
+export function shipmentOfRow(tenant: string, key: string, row: DatabaseRow): StoredShipment | undefined {
   const { spelled, own, vehicles, former_vins: formerVins, state, quote, since } = row
   if (since === null) return undefined
   return {
@@ -157,7 +157,7 @@ export function namedIn(tenant: string, rows: readonly DatabaseRow[]): readonly 
   return inOrder.map((row) => {
     const name = nameOf(tenant, row)
     if (name.kind === 'quote') return { ...name, quote: quoteIn(tenant, row) }
-    return { ...name, shipment: shipmentIn(tenant, String(row['bearer']), row) }
+    return { ...name, shipment: shipmentOfRow(tenant, String(row['bearer']), row) }
   })
 }
 
@@ -180,7 +180,7 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   },
   *shipment(tenant, id) {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
-    return row && shipmentIn(tenant, thingKey(id), row)
+    return row && shipmentOfRow(tenant, thingKey(id), row)
   },
   *approvals(tenant, names) {
     const byKey = new Map(names.map((name) => [nameKey(name), name]))
@@ -192,7 +192,7 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
   },
   *shipmentsOfQuote(tenant, quote) {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
-      (row) => shipmentIn(tenant, String(row['key']), row) ?? [],
+      (row) => shipmentOfRow(tenant, String(row['key']), row) ?? [],
     )
   },
   *namesAfter(place) {

@@ -219,7 +219,7 @@ export function createBookings(deps: BookingParts) {
       case 'another-booking':
         return { is: 'error', error: otherBooking(claim), ...(claim.state === 'booked' && earlier) }
       case 'wait':
-        return { is: 'error', error: underWayStill(claim) }
+        return { is: 'error', error: bookingUnderWay(claim) }
       case 'unknown':
         return { is: 'error', error: outcomeUnknown(claim.handle) }
       case 'replay':
@@ -324,7 +324,7 @@ export function createBookings(deps: BookingParts) {
   /** Waits until the claim may have changed; throws when the call times out. */
   async function waitFor(claim: Claim, deadline: number): Promise<void> {
     const leftMs = deadline - performance.now()
-    if (leftMs <= 0) throw underWayStill(claim)
+    if (leftMs <= 0) throw bookingUnderWay(claim)
     const look = wait(Math.min(LOOK_AGAIN_MS, leftMs))
     const id = idOf(claim)
     const sender = calls.items().find(({ sends }) => sends === id)
@@ -481,7 +481,7 @@ export function numberIn({ reply }: Claim): string | undefined {
 }
 
 /** The error of a call that timed out while it waited for the same booking. */
-export function underWayStill({ handle: key }: Claim): GatewayError {
+export function bookingUnderWay({ handle: key }: Claim): GatewayError {
   return gatewayError('booking-under-way', { key }, { ...RETRY_SOON, mayHaveBooked: true })
 }
 

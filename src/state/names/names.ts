@@ -229,12 +229,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     for (const name of new Set(shownNames))
       if (!(await store.bears(tenant, name, id))) names.push({ tenant, kind: 'shipment', name, id, givenBy: 'service' })
     if (shownNames && names.length === 0) borne.set(`${id}\n${tenant}`, shownNames.join('\n'))
-    if (names.length === 0 && stored && !changeOf(stored, seen)) return
+    if (names.length === 0 && stored && !changeShown(stored, seen)) return
     // Another call may have written since.
     const before = await store.shipment(tenant, id)
     const mayChange = before?.state === 'in-doubt' && state === 'live' && !isFinal
     const isDoubtful = mayChange && (await store.isLocked(updateLock(tenant, id)))
-    const change = changeOf(before, isDoubtful ? { ...seen, state: 'in-doubt' } : seen)
+    const change = changeShown(before, isDoubtful ? { ...seen, state: 'in-doubt' } : seen)
     if (names.length === 0 && !change) return
     await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
   }
@@ -372,7 +372,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // Neither ids nor names contain line breaks.
       const isBorne = borne.get(`${seen.id}\n${tenant}`) === shownNames.join('\n')
       // Most reads show what is known.
-      if (isBorne && showing.stored && !changeOf(showing.stored, seen)) return NOTHING_NEW
+      if (isBorne && showing.stored && !changeShown(showing.stored, seen)) return NOTHING_NEW
       return noteNew(tenant, seen, isBorne ? undefined : shownNames, showing)
     },
   }
@@ -448,7 +448,7 @@ function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {
 }
 
 /** Returns what a read changes in a stored shipment; undefined if it shows what is stored. */
-function changeOf(
+function changeShown(
   before: StoredShipment | undefined,
   { body, vehicles, state }: Omit<SeenShipment, 'state'> & Pick<StoredShipment, 'state'>,
 ): Partial<StoredShipment> | undefined {

@@ -245,7 +245,7 @@ export function chooseVehicle(
     const isAmbiguous = others.length > 0 || (use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)
     return isAmbiguous && use !== 'read' ? mismatch('several') : { shipment: newest, entry: 0, vin: 'none' }
   }
-  const [holder, ...more] = holdersOf(vin, candidates)
+  const [holder, ...more] = vehiclesWithVin(vin, candidates)
   if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
   // If there are too many shipments to read them all, one that was not read may have the VIN.
   const blanks = candidates.every(({ vehicles }) => vehicles)
@@ -270,7 +270,7 @@ const canUse = (use: NameUse, { shipment }: VehicleChoice, others: readonly Vehi
 export const SENT_VIN = '?'
 
 /** Returns the vehicles that have a VIN, or if there are none, those that had it. */
-function holdersOf(vin: string, candidates: readonly KnownShipment[]): readonly VehicleChoice[] {
+function vehiclesWithVin(vin: string, candidates: readonly KnownShipment[]): readonly VehicleChoice[] {
   const owners = candidates.flatMap((shipment): readonly VehicleChoice[] => {
     const entry = vehiclesOf(shipment).findIndex((vehicle) => vehicle.vin === vin)
     return entry < 0 ? [] : [{ shipment, entry, vin: 'own' }]

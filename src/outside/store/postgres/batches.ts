@@ -21,7 +21,7 @@ import {
   SET_SHIPMENT,
   SHIPMENT,
   SHIPMENT_PARTS,
-  shipmentIn,
+  shipmentOfRow,
   shipmentRow,
   withThings,
 } from '../names.ts'
@@ -286,7 +286,7 @@ export const createBatches = (pool: pg.Pool) => ({
     pool,
     find('quote', QUOTE, (tenant, _key, row) => quoteIn(tenant, row)),
   ),
-  shipment: inBatches(pool, find('shipment', SHIPMENT, shipmentIn)),
+  shipment: inBatches(pool, find('shipment', SHIPMENT, shipmentOfRow)),
   put: inBatches<NamesWrite, void>(pool, {
     name: 'put',
     text: `WITH ${CLOCK}, ${putSteps(1)} SELECT`,

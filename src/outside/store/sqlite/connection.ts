@@ -265,14 +265,14 @@ function createFileGuard(path: string) {
       // target.
       const found = lstatSync(path, { throwIfNoEntry: false })
       if (!found) throw gone(path)
-      if (!isSameFile(found, main)) throw replaced(path)
+      if (!isSameIdentity(found, main)) throw replaced(path)
       if (!isAt(walPath, wal)) throw logGone(walPath)
       if (!isAt(indexPath, index)) throw logGone(indexPath)
       if (found.mtimeMs === last.mtimeMs && found.ctimeMs === last.ctimeMs && found.size === last.size) return
       const commits = commitsIn(descriptor)
       const isChanged =
         commits === undefined ? last.commits !== undefined : aheadOf(commits, last.commits ?? commits) >= MOST_COMMITS
-      if (isChanged) throw changed(path)
+      if (isChanged) throw changedByAnother(path)
       last = { ...found, commits }
     },
   }
@@ -311,7 +311,7 @@ const aheadOf = (one: number, other: number): number => (one - other) >>> 0
 function checkIdentity(path: string, expected: FileIdentity): void {
   const found = identityOf(path)
   if (!found) throw gone(path)
-  if (!isSameFile(found, expected)) throw replaced(path)
+  if (!isSameIdentity(found, expected)) throw replaced(path)
 }
 
 const RESTORE = 'Stop the gateway, restore a backup without its -wal and -shm files, and start it again.'
@@ -321,7 +321,7 @@ const moved = (what: string) => new FilesLost('moved', what)
 /** Returns the error for a file whose content SQLite cannot read. */
 export const damaged = (path: string, reason: string) => spoiled(`${path} is damaged (${reason})`)
 const outdated = (path: string) => spoiled(`${path} lacks what was written to it`)
-const changed = (path: string) => spoiled(`${path} was changed by something other than the gateway`)
+const changedByAnother = (path: string) => spoiled(`${path} was changed by something other than the gateway`)
 const gone = (path: string) =>
   moved(`${path} is gone. Put the same file back, or stop the gateway and restore a backup (transload store restore).`)
 const replaced = (path: string) =>
@@ -337,10 +337,10 @@ export function identityOf(path: string): FileIdentity | undefined {
 
 function isAt(path: string, identity: FileIdentity): boolean {
   const found = identityOf(path)
-  return found !== undefined && isSameFile(found, identity)
+  return found !== undefined && isSameIdentity(found, identity)
 }
 
-export const isSameFile = (one: FileIdentity, other: FileIdentity): boolean =>
+export const isSameIdentity = (one: FileIdentity, other: FileIdentity): boolean =>
   one.ino === other.ino && one.dev === other.dev
 
 /* Errors */

@@ -22,7 +22,7 @@ import {
   identityOf,
   isBusy,
   isDamage,
-  isSameFile,
+  isSameIdentity,
   messageOf,
   migrate,
   NotAStore,
@@ -188,7 +188,7 @@ function removeSecondNames(path: string): void {
   for (const name of readdirSync(dirname(path))) {
     const kept = join(dirname(path), name)
     const found = name.startsWith(beginning) ? identityOf(kept) : undefined
-    if (inPlace.some((one) => found && isSameFile(one, found))) rmSync(kept)
+    if (inPlace.some((one) => found && isSameIdentity(one, found))) rmSync(kept)
   }
 }
 
