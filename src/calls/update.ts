@@ -57,7 +57,6 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const isFinal = (problem: Problem) => asksForNothing(problem) || textOf(problem.field) === undefined
   if (plan.problems.some(isFinal)) throw untranslatable(plan.problems)
 
-  let vin: VehicleChoice['vin'] = 'none'
   const choose = async (shipment: Shipment): Promise<VehicleChoice> => {
     const seen = seenShipment(shipment)
     await noteSeen(tenant, seen, rooms, { isFinal: true })
@@ -68,7 +67,6 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     const own = seen.body && idAt(seen.body, 'external_id')
     const error = await vehicleError(reference, choice, seen, own, tenant, rooms)
     if (error) throw error
-    vin = choice.vin
     return choice
   }
   const verify = async (reply: UpstreamReply) => {
@@ -89,7 +87,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     settings: profile.settings,
     verify,
     choose,
-    around: async (send: () => Promise<UpstreamReply>, { places }: Changes) => {
+    around: async (send: () => Promise<UpstreamReply>, { places }: Changes, vin: VinUse) => {
       if (!('vehicles' in places)) return send()
       const ended = await noteInDoubt(tenant, id, rooms)
       try {
@@ -101,7 +99,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   }
   const merged = await merge(merging, tenant, sending, rooms)
   if (!merged) throw doubtful('it does not show a shipment')
-  const { before, after, changes } = merged
+  const { before, after, changes, vin } = merged
   // A former VIN was used to choose the vehicle.
   const unused = changes.unused.filter((field) => asked.includes(field) && !(vin === 'former' && field === 'VinNo'))
   if (changes.fields.length === 0 && unused.length === asked.length) {
@@ -260,6 +258,9 @@ const ALREADY_SO = 'The shipment already has these values, so nothing was change
 const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`
 
+/** How the sent VIN chose the vehicle. */
+type VinUse = VehicleChoice['vin']
+
 /** Fields to merge into a shipment. */
 interface Merging {
   readonly id: string
@@ -275,12 +276,12 @@ interface Merging {
   /** Verifies the read of the shipment; returns undefined if there is none to merge into. */
   readonly verify: (reply: UpstreamReply) => Promise<Shipment | undefined>
   /** Chooses the vehicle. */
-  readonly choose: (shipment: Shipment) => Promise<{ readonly entry: number; readonly vin: VehicleChoice['vin'] }>
+  readonly choose: (shipment: Shipment) => Promise<Pick<VehicleChoice, 'entry' | 'vin'>>
   /**
    * Calls `send`, with what must be noted before and after it.
    * @default nothing is noted
    */
-  readonly around?: (send: () => Promise<UpstreamReply>, changes: Changes) => Promise<UpstreamReply>
+  readonly around?: (send: () => Promise<UpstreamReply>, changes: Changes, vin: VinUse) => Promise<UpstreamReply>
   /** Converts an error of the read into the error of the call. */
   readonly readError?: (error: unknown) => unknown
 }
@@ -292,6 +293,7 @@ export interface MergedShipment {
   /** The shipment after the update, as far as the reply shows it; undefined if nothing had to be sent. */
   readonly after: Readonly<Draft> | undefined
   readonly changes: Changes
+  readonly vin: VinUse
 }
 
 /** Reads a shipment, merges fields into it, and sends the whole. Merges of one shipment run one at a time. */
@@ -325,19 +327,19 @@ async function mergeIntoCurrent(
     // Read under the lock: another update may have changed the shipment since it was found.
     const current = await readToMerge(merging, sending, service)
     if (!current) return undefined
-    const { shipment, entry, fields, changes, etag } = current
+    const { shipment, entry, vin, fields, changes, etag } = current
     const problems = merging.problems.filter(({ field }) => !changes.standing.has(field))
     if (problems.length > 0) throw untranslatable(problems)
-    if (Object.keys(changes.places).length === 0) return { before: shipment, after: undefined, changes }
+    if (Object.keys(changes.places).length === 0) return { before: shipment, after: undefined, changes, vin }
     const body = compiled.overlay(shipment.body, changes.places, entry)
     const put = { ...shipmentRead(id), method: 'PUT', body, ifMatch: etag } as const
     const send = () => replyToChange(service.send(put, sending))
-    const reply = await (merging.around?.(send, changes) ?? send())
+    const reply = await (merging.around?.(send, changes, vin) ?? send())
     if (isSuccess(reply.status)) {
       const after = changeOf(reply, 'shipment', shipment.id)
       if (reply.status === ACCEPTED) await requireDone(merging, fields, entry, lookFor(tenant, sending, rooms))
       inspect(compiled.action.name, after ?? shipment.body)
-      return { before: shipment, after: { ...body, ...after }, changes }
+      return { before: shipment, after: { ...body, ...after }, changes, vin }
     }
     if (reply.status !== PRECONDITION_FAILED) throw refusal(reply, compiled.nameFields)
     if (tries === UPDATE_TRIES) throw gatewayError('shipment-changed', {})
@@ -359,7 +361,7 @@ async function readToMerge(merging: Merging, sending: Sending, service: Service)
     const fields = vin === 'former' ? withoutVin(sent) : sent
     const changes = compiled.compare(shipment.body, fields, entry, textOf, settings)
     requireWhole(shipment)
-    return { shipment, entry, fields, changes, etag: reply.headers['etag'] }
+    return { shipment, entry, vin, fields, changes, etag: reply.headers['etag'] }
   } catch (error) {
     // A value that cannot be translated may be the one that stands there; a failed read does not show it.
     if (problems.length > 0 && MISNAMED.has(toGatewayError(error).code)) throw untranslatable(problems)
