@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
 import { bookingExample } from '../../../mappings/booking-rows.ts'
-import { loadMappings } from '../../../mappings/load.ts'
 import { quoteExample } from '../../../mappings/quote-rows.ts'
 import { shellWord } from '../../calls/update-program.ts'
 import { type Gateway, type GatewayParts, openGateway } from '../../gateway.ts'
@@ -27,6 +26,7 @@ import {
 } from './demo-history.ts'
 import { listenFailure } from './failures.ts'
 import { ID, SECRET } from './harness.ts'
+import { mappingsOf } from './open-store.ts'
 import { type Options, print } from './output.ts'
 import { stopSignal, thisProgram } from './process.ts'
 
@@ -70,7 +70,7 @@ async function runDemo(sandbox: Sandbox, directory: string, withHistory: boolean
     ...(withHistory && { TENANTS_FILE: await writeTenants(directory, receiver) }),
   }
   const config = readConfig(env)
-  const catalog = await loadMappings(config.MAPPINGS_DIR, config.LOOKUPS_FILE)
+  const catalog = await mappingsOf(config)
   const store = await openStore(config.STORE_URL, { now: () => Date.now() - clock.behindMs })
   // With a history, neither the calls of others nor those of the past are shown.
   let shown = withHistory ? '' : undefined
