@@ -333,8 +333,12 @@ function createFindings(setByService: ReadonlySet<string>, meaning: (name: strin
       // A VIN says which vehicle is meant, wherever it stands; without VINs, the position does.
       const isPaired = planned.some((one) => entries.some((entry) => isSameVehicle(one, entry)))
       const byPlace = open.includes(VIN_PLACE) ? [] : planned
+      const vins = new Set<unknown>()
       for (const [at, entry] of entries.entries()) {
         const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : byPlace[at]
+        const vin = action.verb === 'book' && isObject(entry) && isGiven(entry['vin'], true) && entry['vin']
+        if (vin && vins.has(vin)) note(`${path}[${at}]`, entry, undefined, 'the list has this vehicle twice')
+        vins.add(vin)
         compare(entry, own, at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
       }
     } else if (ours !== undefined && !open.includes(declared(path))) note(path, theirs, ours, OTHER_VALUE)
