@@ -28,74 +28,29 @@ import { noteVersion2Reply, provesNotCanceled } from './version2.ts'
  * is recorded before the caller has its reply, because it may book at once.
  */
 export async function passThrough(
-  { body, caller: account }: Arrival<Buffer | Readable | null, PassThrough>,
+  arrival: Arrival<Buffer | Readable | null, PassThrough>,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   call: Call,
   rooms: CallRooms,
 ): Promise<void> {
-  const { service, upstream, readerTimeoutMs, bookings } = rooms
+  const { service, bookings } = rooms
   const { method = 'GET', url = '' } = incoming
-  const { tenant, acceptance, authorized, prefix, reader } = account
+  const account = arrival.caller
+  const { tenant, acceptance, reader } = account
   const { id: requestId } = call.request
-  const timeoutMs = rooms.config.UPSTREAM_TIMEOUT_MS
-  const deadline = performance.now() + timeoutMs
-  const streams = body instanceof Readable
+  const deadline = performance.now() + rooms.config.UPSTREAM_TIMEOUT_MS
   const meaning = version2Call(method, url)
   const cancels = meaning?.verb === 'cancel'
-  const isSafe = SAFE_METHODS.has(method)
-  // The service may be closing a kept connection just then, and nobody would know whether it made the change.
-  const isChange = !isSafe && !MAKES_NOTHING.test(url)
-  let last: StreamedReply | undefined
+  const passing = createPassing(arrival, incoming, outgoing, { requestId, deadline }, rooms)
   let ended: Awaited<ReturnType<typeof noteInDoubt>> | undefined
   try {
-    let sent: string | undefined
-    let mayWrite = () => true
-    const attempt = async (authorization: string | undefined): Promise<AuthorizedReply> => {
-      // Only the last reply goes to the caller.
-      last?.drop()
-      sent = authorization
-      const request: StreamedRequest = {
-        // Every method passes; undici's type lists only the common ones.
-        method: method as 'GET',
-        path: prefix + url,
-        headers: linesOfAllHops(incoming.rawHeaders, true, [
-          'x-request-id',
-          requestId,
-          ...(authorization === undefined ? [] : ['authorization', authorization]),
-        ]),
-        body,
-        bodyTimeout: timeoutMs,
-      }
-      const patience = { deadline, timeoutMs, readerTimeoutMs, mayWrite }
-      try {
-        last = await stream(upstream.line(account, isChange), request, outgoing, patience)
-      } catch (error) {
-        // If a kept connection closes before the reply, a safe request is sent again over a new one.
-        if (body !== null || !isSafe || !isClosed(error)) throw error
-        last = await stream(upstream.line(account, true), request, outgoing, patience)
-      }
-      return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
-    }
-    const pass = async (isHeld = mayWrite): Promise<StreamedReply> => {
-      mayWrite = isHeld
-      // Makes as many attempts as the credential needs, but only one if the body is streamed or the credential is the caller's own.
-      if (authorized && !streams) await authorized(deadline, attempt)
-      else {
-        const { authorization: own } = account
-        const authorization = typeof own === 'function' ? await own(deadline) : own
-        const answer = await attempt(authorization)
-        if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
-      }
-      if (!last) throw new Error('A call that is passed through is sent at least once.')
-      return last
-    }
     if ((cancels || meaning?.verb === 'update') && tenant !== undefined && acceptance.isProven())
       ended = await noteInDoubt(tenant, meaning.id, rooms)
     const reply =
       meaning?.verb === 'approve' && tenant !== undefined
-        ? await passApproval(meaning.id, tenant, account, deadline, pass, rooms)
-        : await pass()
+        ? await passApproval(meaning.id, tenant, account, deadline, passing.send, rooms)
+        : await passing.send()
     const used =
       meaning && meaning.verb !== 'create' && meaning.verb !== 'approve' && tenant !== undefined && reader
         ? { ...meaning, tenant, reader }
@@ -111,17 +66,79 @@ export async function passThrough(
       ended = undefined
       await noteVersion2Reply(used, shown, read, used.tenant, rooms)
     }
-    // The caller knows its own credential, so only the gateway's is masked.
-    const mask = authorized && sent !== undefined ? createCredentialMask(sent, isSuccess(reply.status)) : undefined
+    const mask = passing.maskFor(reply)
     outgoing.writeHead(reply.status, linesOfAllHops(reply.lines, false, ['X-Request-Id', requestId], mask))
     await reply.toReader(mask)
   } catch (cause) {
-    last?.drop()
+    passing.drop()
     await ended?.(async () => cancels && isNotMade(cause))
     if (outgoing.headersSent || cause instanceof HungUp) return void outgoing.destroy()
     if (cause instanceof GatewayError || cause instanceof StoreDown || cause instanceof LockTimeout) throw cause
     const mayBook = meaning !== undefined && meaning.verb !== 'read' && meaning.verb !== 'update'
     throw unansweredError(cause, { method, path: url, mayBook })
+  }
+}
+
+/** Sends a call on as often as its credential needs; only the last reply goes to the caller. */
+function createPassing(
+  { body, caller: account }: Arrival<Buffer | Readable | null, PassThrough>,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  { requestId, deadline }: { readonly requestId: string; readonly deadline: number },
+  { upstream, config, readerTimeoutMs }: CallRooms,
+) {
+  const { method = 'GET', url = '' } = incoming
+  const { authorized, authorization: own, prefix } = account
+  const timeoutMs = config.UPSTREAM_TIMEOUT_MS
+  const isSafe = SAFE_METHODS.has(method)
+  // The service may be closing a kept connection just then, and nobody would know whether it made the change.
+  const isChange = !isSafe && !MAKES_NOTHING.test(url)
+  let last: StreamedReply | undefined
+  let sent: string | undefined
+
+  async function attempt(authorization: string | undefined, mayWrite: () => boolean): Promise<AuthorizedReply> {
+    last?.drop()
+    sent = authorization
+    const request: StreamedRequest = {
+      // Every method passes; undici's type lists only the common ones.
+      method: method as 'GET',
+      path: prefix + url,
+      headers: linesOfAllHops(incoming.rawHeaders, true, [
+        'x-request-id',
+        requestId,
+        ...(authorization === undefined ? [] : ['authorization', authorization]),
+      ]),
+      body,
+      bodyTimeout: timeoutMs,
+    }
+    const patience = { deadline, timeoutMs, readerTimeoutMs, mayWrite }
+    try {
+      last = await stream(upstream.line(account, isChange), request, outgoing, patience)
+    } catch (error) {
+      // If a kept connection closes before the reply, a safe request is sent again over a new one.
+      if (body !== null || !isSafe || !isClosed(error)) throw error
+      last = await stream(upstream.line(account, true), request, outgoing, patience)
+    }
+    return { status: last.status, headers: last.status === UNAUTHORIZED ? challengesIn(last) : NO_CHALLENGES }
+  }
+
+  return {
+    /** Makes only one attempt if the body is streamed or the credential is the caller's own. */
+    async send(mayWrite = () => true): Promise<StreamedReply> {
+      if (authorized && !(body instanceof Readable)) {
+        await authorized(deadline, (authorization) => attempt(authorization, mayWrite))
+      } else {
+        const authorization = typeof own === 'function' ? await own(deadline) : own
+        const answer = await attempt(authorization, mayWrite)
+        if (authorization !== undefined) account.learn?.(authorization, answer, incoming)
+      }
+      if (!last) throw new Error('A call that is passed through is sent at least once.')
+      return last
+    },
+    /** The caller knows its own credential, so only the gateway's is masked. */
+    maskFor: ({ status }: StreamedReply): CredentialMask | undefined =>
+      authorized && sent !== undefined ? createCredentialMask(sent, isSuccess(status)) : undefined,
+    drop: () => last?.drop(),
   }
 }
 
