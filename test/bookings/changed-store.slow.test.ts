@@ -156,6 +156,10 @@ test('an unreadable memory is missed if the store has no bookings', TIME, async 
   writeFileSync(memory, '')
   renameSync(data, join(folder, 'away'))
   await refused(/emergency.ndjson.store, [^\n]+ cannot be read/)
+  // Root reads every file, but no folder.
+  rmSync(memory)
+  mkdirSync(memory)
+  await refused(/emergency.ndjson.store, [^\n]+ cannot be read/)
 })
 
 test('an older dump of PostgreSQL and another database are refused', TIME, async () => {

@@ -200,7 +200,7 @@ function lackOf(
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
   const file = memoryFile(config)
-  if (!last && isEmpty && textOf(file) !== undefined)
+  if (!last && isEmpty && file !== undefined && existsSync(file))
     return `${file}, which says which store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = storePlace(DEFAULT_STORE)
   if (!isEmpty || last?.store === place || byDefault === place || !hasRows(byDefault, 'claims')) return undefined
