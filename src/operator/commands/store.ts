@@ -1,12 +1,19 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { engineOf } from '../../language/config/store-address.ts'
 import { type CopiedRow, type CopiedTable, MOVED, pages } from '../../outside/store/copy.ts'
 import type { Inspection, NewDoubt } from '../../outside/store/doubt.ts'
 import { loadEngine } from '../../outside/store/open.ts'
 import { backupStore, inspectSqlite } from '../../outside/store/sqlite/backup.ts'
-import { isDamage, isNoDatabase, isNoFile, messageOf, NotAStore } from '../../outside/store/sqlite/connection.ts'
+import {
+  isDamage,
+  isNoDatabase,
+  isNoFile,
+  isStoreFailure,
+  messageOf,
+  NotAStore,
+} from '../../outside/store/sqlite/connection.ts'
 import {
   BackupDamaged,
   backupTime,
@@ -39,6 +46,7 @@ export async function backup(file: string, { force }: Options<'force'>): Promise
   )
   const target = resolve(file)
   refuseStore(file)
+  if (existsSync(target) && !statSync(target).isFile()) throw new CommandFailed(`${file} is not a regular file`)
   if (existsSync(target) && !force) throw new CommandFailed(`${file} exists; --force overwrites it`)
   try {
     const { at, version, bytes } = await backupStore(path, target, { onProgress: createProgress('copied', 'pages') })
@@ -55,7 +63,9 @@ export async function backup(file: string, { force }: Options<'force'>): Promise
 function unusableFile(error: unknown, file: string): unknown {
   if (error instanceof NotAStore || isNoDatabase(error) || isNoFile(error))
     return new CommandFailed(`${file} is not a store`)
-  return isDamage(error) ? new CommandFailed(`${file} is damaged: ${messageOf(error)}`) : error
+  if (isDamage(error)) return new CommandFailed(`${file} is damaged: ${messageOf(error)}`)
+  // The disk is full, or fails.
+  return isStoreFailure(error) ? new CommandFailed(messageOf(error)) : error
 }
 
 /** Puts a backup in the place of the store, which no gateway may use meanwhile. */
