@@ -113,6 +113,16 @@ test.each(['check', 'serve'])('a mapping module that waits forever ends %s', asy
   expect(await transload(place, [command], { MAPPINGS_DIR: '.' })).toEqual({ code: 1, out: '', err })
 })
 
+test('a signal during the start does what it does later', async () => {
+  const place = folder()
+  const signals = `for (const signal of ['SIGHUP', 'SIGTERM']) {
+    process.kill(process.pid, signal)
+    await new Promise((resolve) => setTimeout(resolve, 500))
+  }`
+  writeFileSync(join(place, 'own.mjs'), signals)
+  expect(await transload(place, ['serve'], { MAPPINGS_DIR: '.' })).toEqual({ code: 0, out: '', err: '' })
+})
+
 test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {
   const place = folder()
   writeFileSync(join(place, 'fault.mjs'), 'JSON.parse = () => { throw new Error("broken\\u001b[31m\\nhere") }')

@@ -26,13 +26,17 @@ const HEAP_FLAG = '--heap-growing-percent=50'
 
 /** Runs the gateway until it is told to stop: configuration → mappings → store → listeners → drain. */
 export async function serve({ newStore = false }: Options<'newStore'> = {}): Promise<never> {
+  // From here on: as process 1, it would miss a signal that it does not watch for. Until it listens, there is nothing to finish.
+  const stopping = stopSignal()
+  let mayHaveCalls = false
+  void stopping.then(() => mayHaveCalls || process.exit(0))
+  // SIGHUP reads the tenants file again. Without one it must not end the process.
+  process.on('SIGHUP', () => {})
   setFlagsFromString(YOUNG_FLAG)
   // All configuration errors are reported before anything is opened.
   const { config, catalog } = await loadConfig()
   const log = createLog(config.LOG_LEVEL, undefined, logFormat(config))
   openMemory(config)
-  // SIGHUP reads the tenants file again. Without one it must not end the process.
-  process.on('SIGHUP', () => {})
   const isMeant = declaresStore(config, newStore)
   if (!isMeant) refuseOldFolder(config)
   const openStore = await loadEngine(config.STORE_URL)
@@ -55,6 +59,7 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
   })
   if (!isLate) await watching
   else watching.catch((error: unknown) => process.exit(reportFailure(error)))
+  mayHaveCalls = true
   const gateway = await openGateway(config, {
     catalog,
     store: isLate ? untilLooked(store, watching) : store,
@@ -85,7 +90,7 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
     )
   }
 
-  const signal = await stopSignal()
+  const signal = await stopping
   log.info({ signal }, 'draining')
   // A second signal ends the process at once.
   void stopSignal().then(() => process.exit(EXIT_FAILED))
