@@ -26,6 +26,8 @@ export type CallRecorder = NonNullable<ReturnType<typeof openRecorder>>
 const FILE_LIMIT_BYTES = 128 * 1024 * 1024
 /** The most bytes that may wait for the disk; beyond it, calls are not recorded. */
 const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
+/** After an error, such as of a full disk, the file is opened again so much later. */
+const RETRY_MS = 10_000
 /** Even masked values tell something about callers. */
 const OWNER_ONLY = 0o600
 
@@ -52,16 +54,24 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   let mask: Mask
   let file: WriteStream | undefined
   let bytes = 0
+  let openedAt = 0
   open()
 
   /** Begins a file with its own key; an existing file keeps its lines under another name. */
   function open(): void {
     bytes = 0
     mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
-    try {
+    append(() => {
       makeFolder(dirname(path))
       // A device stays where it is.
       if (statSync(path, { throwIfNoEntry: false })?.isFile()) renameSync(path, `${path}.1`)
+    })
+  }
+
+  function append(prepare = () => {}): void {
+    openedAt = performance.now()
+    try {
+      prepare()
       // Opened at once, because the next rotation has to find it.
       file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
@@ -74,6 +84,11 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   return {
     /** Returns a record for the call to fill in; undefined if the disk does not keep up. */
     begin(): Recording | undefined {
+      if ((!file || file.destroyed) && performance.now() - openedAt > RETRY_MS) {
+        append()
+        // The error may have cut off a line.
+        file?.write('\n')
+      }
       const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
       return isWritable ? { body: undefined, reply: undefined } : undefined
     },

@@ -1,10 +1,10 @@
 /** Promise: calls are recorded, masked, for a rehearsal (contract, section 8). */
 
-import { existsSync, readFileSync, readlinkSync, statSync, symlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
 import { quoteExample } from '../../mappings/quote-rows.ts'
@@ -88,12 +88,17 @@ test('nothing is recorded without a file; an earlier file is kept beside the new
   expect(readFileSync(RECORD_FILE, 'utf8').slice(100, 500)).not.toBe(first.slice(100, 500))
 })
 
-test('a full file continues in another one, but a device stays, and forms are recorded in UTF-8', async () => {
+async function callTo(warn = () => {}) {
   const RECORD_FILE = join(folder(), 'calls.ndjson')
   const incoming = new IncomingMessage(new Socket())
   const call = { ...beginCall(incoming), caller: { tenant: 'acme', acceptance: { isProven: () => true } } }
   const catalog = await loadMappings()
-  const options = { RECORD_VALUES: 'plain', catalog, log: { warn() {} }, limitBytes: 1 } as const
+  return { RECORD_FILE, incoming, call, options: { RECORD_VALUES: 'plain', catalog, log: { warn } } as const }
+}
+
+test('a full file continues in another one, but a device stays, and forms are recorded in UTF-8', async () => {
+  const { RECORD_FILE, incoming, call, ...made } = await callTo()
+  const options = { ...made.options, limitBytes: 1 }
   symlinkSync('/dev/null', `${RECORD_FILE}-`)
   await openRecorder({ RECORD_FILE: `${RECORD_FILE}-`, ...options })?.close()
   expect(readlinkSync(`${RECORD_FILE}-`)).toBe('/dev/null')
@@ -105,4 +110,23 @@ test('a full file continues in another one, but a device stays, and forms are re
   await recorder?.close()
   expect(readFileSync(RECORD_FILE, 'utf8')).toBe('')
   await expect.poll(() => readFileSync(`${RECORD_FILE}.1`, 'utf8')).toContain('%D0%9F=two')
+})
+
+test('after an error of the disk, calls are recorded again', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const warn = vi.fn()
+  const { RECORD_FILE, incoming, call, options } = await callTo(warn)
+  symlinkSync('/dev/full', RECORD_FILE)
+  const recorder = openRecorder({ RECORD_FILE, ...options })
+  const body = readBody(Buffer.from('{"Foo":"one"}'), '')
+  recorder?.end({ body, reply: undefined }, call, incoming, 200)
+  await expect.poll(() => warn.mock.calls.length).toBe(1)
+  rmSync(RECORD_FILE)
+  expect(recorder?.begin()).toBeUndefined()
+  vi.advanceTimersByTime(11_000)
+  expect(recorder?.begin()).toBeDefined()
+  recorder?.end({ body, reply: undefined }, call, incoming, 200)
+  await recorder?.close()
+  expect(readFileSync(RECORD_FILE, 'utf8')).toContain('one')
 })
