@@ -1,11 +1,13 @@
 /** Promise: a booking is recorded before it is answered, or otherwise as soon as there is room, and never forgotten (contract, section 7). */
 
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { post, startGateway } from '../gateway.ts'
+import { newClaim } from '../store/samples.ts'
 import {
   ask,
   begin,
@@ -172,4 +174,21 @@ test('the emergency log is read once; lines that a crash cut off or that cannot 
   expect(told(/was recorded late/)).toHaveLength(1)
   expect(readFileSync(file, 'utf8')).toContain(bad)
   expectBooked(await book(second, { ReferenceNumber: 'ANOTHER' }))
+})
+
+test('an embedded store that answers only after the start tells at once which bookings were cut off', async () => {
+  const beat = heartbeats()
+  // No lease lapses by itself.
+  const inner = createMemoryStore({ monotonicNow: () => 1_000 })
+  const instance = `${hostname()}/${process.pid}/1/abcdefgh`
+  await inner.renewLease(instance, 1_000)
+  await inner.claim(newClaim({ instance }))
+  let isDown = true
+  const liveInstances = async () => {
+    if (isDown) throw new StoreDown('The store is not open yet.')
+    return inner.liveInstances()
+  }
+  await startGateway({ store: { ...inner, engine: 'sqlite', liveInstances } })
+  isDown = false
+  await beat(async () => expect(await inner.findClaim('acme', 'REF-1')).toMatchObject({ state: 'unknown' }))
 })

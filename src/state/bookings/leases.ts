@@ -34,7 +34,13 @@ export function createLeases(instance: string, rooms: HeartbeatRooms) {
   const { store, log } = rooms
   const known = createKnownDoubt(store, log)
   const lease = createLease(instance, store, known.refresh)
-  const heartbeats = oneAtATime(createHeartbeat(lease, rooms))
+  const beat = createHeartbeat(lease, rooms)
+  let areEnded = false
+  const heartbeats = oneAtATime(async () => {
+    // A store that does not answer at the start is asked again.
+    if (!areEnded) areEnded = await endDeadLeases(rooms)
+    await beat()
+  })
   let timer: NodeJS.Timeout | undefined
   return {
     ...lease,
@@ -42,7 +48,6 @@ export function createLeases(instance: string, rooms: HeartbeatRooms) {
     isWhole: known.isWhole,
     /** Ends the leases of earlier runs, takes this one, and renews it from now on. */
     start: async () => {
-      await endDeadLeases(rooms)
       await heartbeats.run()
       // A store that hangs must not be met by a queue of heartbeats when it is back.
       timer = setInterval(heartbeats.run, HEARTBEAT_EVERY_MS)
@@ -78,17 +83,19 @@ export function createHeartbeat(
 
 /**
  * Ends the leases of gateways that are gone, and with them the leases of their events; never rejects. On the embedded store, every gateway
- * is a process on this machine, so a restart knows at once which are gone.
+ * is a process on this machine, so a restart knows at once which are gone. Returns false if the store fails.
  */
 export async function endDeadLeases(
   { store, log }: { readonly store: Store; readonly log: Logger },
   isRunning: (instance: string) => boolean = isAlive,
-): Promise<void> {
-  if (store.engine !== 'sqlite') return
+): Promise<boolean> {
+  if (store.engine !== 'sqlite') return true
   try {
     for (const instance of await store.liveInstances()) if (!isRunning(instance)) await store.endLease(instance)
+    return true
   } catch (err) {
     log.warn({ err }, 'the leases of earlier runs could not be ended')
+    return false
   }
 }
 
