@@ -100,4 +100,8 @@ test('the store works even if no stamp can be written', async () => {
   mkdirSync(join(stamp, 'in the way'), { recursive: true })
   await write('N-2')
   expect(await withStore((store) => store.named('acme', 'N-2'))).toHaveLength(1)
+  const fresh = `${path}-fresh`
+  mkdirSync(join(stampPath(fresh), 'in the way'), { recursive: true })
+  await (await openSqliteStore({ path: fresh })).close()
+  expect(existsSync(`${stampPath(fresh)}.${process.pid}`)).toBe(false)
 })

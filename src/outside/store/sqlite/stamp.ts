@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import type { StoreOrigin } from '../doubt.ts'
 import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
@@ -75,15 +75,16 @@ export function keepStamp(session: Session, path: string): void {
   const { kind } = originOf(found, stamp)
   if (kind === 'older' && !isOlder) session.run(set('is_older = 1'))
   if (kind !== 'own') return
+  const next = `${stampPath(path)}.${process.pid}`
   try {
     if (stamp?.commits !== commits) {
-      const next = `${stampPath(path)}.${process.pid}`
       writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`, { mode: 0o600 })
       renameSync(next, stampPath(path))
     }
     if (!isStamped) session.run(set('is_stamped = 1'))
   } catch {
     // Retried next time. Until then, the store counts as one that was never stamped.
+    rmSync(next, { force: true })
   }
 }
 
