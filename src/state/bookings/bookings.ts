@@ -276,7 +276,8 @@ export function createBookings(deps: BookingParts) {
     // A look by another call may have ended the doubt since.
     const mayBeGone = isInDoubt || !(await isStoredAsLive(tenant, shipment))
     const mustRead = isOfAnother || mayBeGone
-    if (!mustRead && claims.now() - changedAt < replayCheckAfterMs) return false
+    // A clock that was ahead may have been set back since.
+    if (!mustRead && Math.abs(claims.now() - changedAt) < replayCheckAfterMs) return false
     const shown = await look(shipment).catch((error: unknown) => {
       if (mustRead) throw error
       return 'live'
