@@ -1,5 +1,6 @@
 /** Promise: every mistake ends in one line and the documented exit code (contract, section 11). */
 
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -88,10 +89,16 @@ test.each(['> /dev/full &', '> >(read -r line) &'])(
 test('an unwritable memory ends a check and a start, unless a gateway can do without', async () => {
   const place = folder()
   writeFileSync(join(place, 'file'), '')
+  execFileSync('mkfifo', ['pipe'], { cwd: place })
   const env = { EMERGENCY_LOG_FILE: 'file/emergency.ndjson', STORE_URL: 'store.db', HOST }
   for (const command of ['check', 'serve']) {
     const err = expect.stringMatching(/EMERGENCY_LOG_FILE cannot be written: file is not a folder.* off /)
     expect(await transload(place, [command], env)).toMatchObject({ code: 78, err })
+    const ofPipe = expect.stringMatching(/EMERGENCY_LOG_FILE cannot be written: pipe is not a regular file/)
+    expect(await transload(place, [command], { ...env, EMERGENCY_LOG_FILE: 'pipe' })).toMatchObject({
+      code: 78,
+      err: ofPipe,
+    })
   }
   const elsewhere = { ...env, EMERGENCY_LOG_FILE: 'new/folder/emergency.ndjson' }
   expect(await transload(place, ['check'], elsewhere)).toMatchObject({ code: 0, err: '' })

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
@@ -61,7 +61,10 @@ const noMemory = (reason: string) =>
 
 /** Returns why the memory cannot be written; undefined if it can, or a gateway needs none. Makes nothing. */
 export function mistakeOfMemory({ EMERGENCY_LOG_FILE: log, STORE_URL }: Config): string | undefined {
-  const reason = log === undefined || engineOf(STORE_URL) === 'memory' ? undefined : unwritableReason(log)
+  if (log === undefined || engineOf(STORE_URL) === 'memory') return undefined
+  // A pipe would be read until somebody writes to it, and some devices have no end.
+  const isOther = () => existsSync(log) && !statSync(log).isFile()
+  const reason = unwritableReason(log) ?? (isOther() ? `${log} is not a regular file` : undefined)
   return reason && noMemory(reason)
 }
 
