@@ -203,7 +203,7 @@ function lackOf(
     return `the store ${place} lacks bookings of ${last.store}, which this installation used before: "transload store copy" takes them over`
   }
   const file = memoryFile(config)
-  if (!last && isEmpty && file !== undefined && existsSync(file))
+  if (!last && isEmpty && textOf(file) !== undefined)
     return `${file}, which says which store this installation used, cannot be read, and the store ${place} has no bookings`
   const byDefault = storePlace(DEFAULT_STORE)
   if (!isEmpty || last?.store === place || byDefault === place || !hasRows(byDefault, 'claims')) return undefined
@@ -276,10 +276,11 @@ export async function keepStore(
 const REMEDIES =
   '"transload serve --new-store" starts with it as it is; after "transload store doubt --since TIME", bookings that it does not know become Unknown and are not sent'
 
+/** Returns the text of a file; undefined if there is none, and an empty text if it cannot be read. */
 function textOf(file: string | undefined): string | undefined {
   try {
     return file && readFileSync(file, 'utf8')
-  } catch {
-    return undefined
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? undefined : ''
   }
 }
