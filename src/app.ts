@@ -54,7 +54,7 @@ export interface GatewayRooms extends CallRooms {
   readonly tracing: Tracing | undefined
   /** Undefined without RECORD_FILE. */
   readonly recorder: CallRecorder | undefined
-  /** The largest body of a version-1 call that is explained. */
+  /** The largest body that is explained. */
   readonly mostExplainedBytes: number
 }
 
