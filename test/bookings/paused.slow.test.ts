@@ -137,7 +137,7 @@ describe.each(engines)('a gateway on %s that stands still before it sends', (eng
     expect((await claimOf(neighbor, 'HALF')).state).toBe('sending')
     goOn()
     expect(await answer).toMatchObject(expectNotSent)
-    expect((await claimOf(neighbor, 'HALF')).state).toBe('freed')
+    await expect.poll(async () => (await claimOf(neighbor, 'HALF')).state).toBe('freed')
     expect(creations(neighbor)).toBe(0)
     expectBooked(await book(neighbor, { ReferenceNumber: 'HALF' }))
   })
