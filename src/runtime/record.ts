@@ -26,7 +26,7 @@ export type CallRecorder = NonNullable<ReturnType<typeof openRecorder>>
 const FILE_LIMIT_BYTES = 128 * 1024 * 1024
 /** The most bytes that may wait for the disk; beyond it, calls are not recorded. */
 const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
-/** After an error, such as of a full disk, the file is opened again so much later. */
+/** How long after an error, such as that of a full disk, the file is opened again. */
 const RETRY_MS = 10_000
 /** Even masked values tell something about callers. */
 const OWNER_ONLY = 0o600

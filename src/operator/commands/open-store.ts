@@ -89,7 +89,7 @@ export function refuseStore(file: string): void {
 }
 
 /** Returns the file of the installation's memory; undefined for a gateway that lives without. */
-export const memoryFile = ({ EMERGENCY_LOG_FILE: log }: Pick<Config, 'EMERGENCY_LOG_FILE'>) => log && `${log}.store`
+export const memoryFile = ({ EMERGENCY_LOG_FILE: log }: Config) => log && `${log}.store`
 
 const isSamePlace = (one: string, other: string) =>
   isSameFile(one, other) || (basename(one) === basename(other) && isSameFile(dirname(one), dirname(other)))

@@ -106,7 +106,7 @@ export function isOtherVehicle(
 }
 
 /** Returns a claim's vehicle. Only this program writes its JSON. */
-export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & Pick<Vehicle, 'vin'> => ({
+export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & { readonly vin: string } => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),
   vin,
 })
