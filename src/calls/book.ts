@@ -4,7 +4,6 @@ import { toGatewayError } from '../edge/answers.ts'
 import type { Caller } from '../edge/callers/caller.ts'
 import type { Answer } from '../language/answer.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
-import { withoutKnown } from '../language/mapping/overlay.ts'
 import { type Draft, valueAt } from '../language/mapping/paths.ts'
 import { encoded } from '../language/mapping/reply.ts'
 import { scalarText } from '../language/text/json.ts'
@@ -12,18 +11,15 @@ import { isSameThing } from '../language/text/service-text.ts'
 import {
   bookedShipment,
   doubtful,
-  foreignShipment,
   idAt,
   isCanceled,
-  isGone,
   type Shipment,
   shipmentIfRead,
   shipmentIn,
-  shipmentWithId,
 } from '../outside/service/proofs.ts'
 import type { UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
-import { isOtherVehicle } from '../outside/store/claim.ts'
+import { isOfOtherVehicle } from '../outside/store/claim.ts'
 import {
   type BookedVehicle,
   type Claim,
@@ -35,34 +31,23 @@ import {
 } from '../outside/store/store.ts'
 import { type Booking, type BookingIdentity, holdersOf, type MadeBooking } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type Names, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
-import { chooseVehicle, vehiclesIn } from '../state/names/resolve.ts'
-import { foreignPart, mayBeUnderWay, openBookingsOf, withQuoteLock } from './approve.ts'
+import { formerVinsAfter, type Names, namesOfShipment } from '../state/names/names.ts'
+import { vehiclesIn } from '../state/names/resolve.ts'
+import { mayBeUnderWay, withQuoteLock } from './approve.ts'
 import {
-  ACCEPTED,
-  accountOf,
-  type Plan,
-  type Prospect,
-  planCall,
-  plannedCall,
-  readsOf,
-  refused,
-  sendNew,
-} from './plan.ts'
+  type ApprovedQuote,
+  isFurtherVehicle,
+  type Mergeable,
+  mergeableShipments,
+  mergeIntoApproved,
+  NONE_MERGEABLE,
+  withoutQuoteId,
+} from './book-approved.ts'
+import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
 import { namesGivenIn, namesIn, type Version1 } from './read-request.ts'
-import { lookFor, NO_SUBJECT, type Subject, seenShipment, vinOf } from './subject.ts'
-import { isNotMade, type MergedShipment, merge } from './update.ts'
+import { lookFor, NO_SUBJECT, type Subject, vinOf } from './subject.ts'
 import type { CallInHand, CallRooms } from './verb.ts'
 import { answerOf, assumedHeader } from './version1-answer.ts'
-
-/** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
-interface ApprovedQuote {
-  readonly quote: RememberedQuote
-  /** The others with its name. The approval of one may have made the shipment, too. */
-  readonly others: readonly RememberedQuote[]
-  /** False if the approval's outcome is not known, or if the name has a newer quote. */
-  readonly sendsQuoteId: boolean
-}
 
 /**
  * Books once: claims the booking, sends it and records it, or returns the answer of the call that did. In a brownout it
@@ -152,7 +137,7 @@ async function requireOtherVehicle(
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
     const shipment = await rooms.names.shipment(claim.tenant, id)
-    if (!isOtherVehicle(claim, NO_CLAIM, shipment))
+    if (!isOfOtherVehicle(claim, shipment))
       throw gatewayError('booking-conflict/number', { id }, { mayHaveBooked: true })
   }
 }
@@ -171,13 +156,11 @@ async function unbooked(
     const stored = await names.shipment(wanted.tenant, id)
     // An import knows one VIN alone, and the shipment may have more vehicles.
     const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
-    const isOfOther = isShown && stored?.state === 'live' && isOtherVehicle(wanted, NO_CLAIM, stored)
+    const isOfOther = isShown && stored?.state === 'live' && isOfOtherVehicle(wanted, stored)
     if (!isStoredAsGone(stored) && !isOfOther) ids.push(id)
   }
   return ids
 }
-
-const NO_CLAIM: BookedVehicle = { vin: '', vehicle: '' }
 
 /** The quote that a booking refers to, if any, and what its names mean besides. */
 interface QuoteOfBooking {
@@ -235,7 +218,7 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
   const shown = { vehicles: vehiclesIn(body), formerVins: {} }
   // A service that accepts a reference only once answers with the shipment that it already has. While the store fails, nothing is recorded
   // either.
-  if (isOtherVehicle(claim, NO_CLAIM, shown) && (await isOfAnother(id, shown, claim, rooms).catch(() => false)))
+  if (isOfOtherVehicle(claim, shown) && (await isOfAnother(id, shown, claim, rooms).catch(() => false)))
     throw doubtful('it shows the shipment of another booking')
   return madeBooking(plan, body, claim.tenant)
 }
@@ -244,7 +227,7 @@ async function sendBooking(plan: Plan, claim: Claim, sending: Sending, rooms: Ca
 async function isOfAnother(id: string, shown: KnownVehicles, own: Claim, { bookings, store }: CallRooms) {
   if (await bookings.isBooked(own.tenant, id, own.handle)) return true
   const claims = await store.claimsOfReference(own.tenant, own.reference)
-  return claims.some((claim) => claim.handle !== own.handle && isOpen(claim) && !isOtherVehicle(claim, NO_CLAIM, shown))
+  return claims.some((claim) => claim.handle !== own.handle && isOpen(claim) && !isOfOtherVehicle(claim, shown))
 }
 
 /** Returns the shipment in a booking's reply. A 202 is believed only after a read shows the shipment. */
@@ -275,140 +258,17 @@ async function makeOfApproved(
   if (mergeable.size === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
   const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const [id, quote] of mergeable) {
-    const merged = await mergeIntoApproved(plan, id, quote, approved.quote, claim, sending, rooms)
+    const merged = await mergeIntoApproved(
+      plan,
+      { id, quote, isFirst: quote === approved.quote },
+      claim,
+      sending,
+      rooms,
+    )
     // Here, too, with the id that it was found by.
     if (merged) return madeBooking(merged.plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
   }
   return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
-}
-
-/** Reports whether a booking of an approved quote is for a vehicle other than the one that it was approved for. */
-async function isFurtherVehicle(
-  { quote, sendsQuoteId }: ApprovedQuote,
-  tenant: string,
-  { bookings, names }: CallRooms,
-  besides?: string,
-): Promise<boolean> {
-  if (!sendsQuoteId) return true
-  for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id, besides)) return true
-  return false
-}
-
-/** The ids of shipments that a booking may be merged into, each with its approved quote, in the order in which they are tried. */
-type Mergeable = ReadonlyMap<string, RememberedQuote>
-const NONE_MERGEABLE: Mergeable = new Map()
-
-/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked, other than by `besides`. */
-async function mergeableShipments(
-  { quote: first, others }: ApprovedQuote,
-  tenant: string,
-  { bookings, names }: CallRooms,
-  besides?: string,
-): Promise<Mergeable> {
-  if (await bookings.isBooked(tenant, first.id, besides)) return NONE_MERGEABLE
-  const mergeable = new Map([[first.id, first]])
-  const known = new Set([first.id])
-  for (const quote of [first, ...others]) {
-    // Its shipment is booked. An order of many vehicles has as many such quotes.
-    if (known.has(quote.id) && !mergeable.has(quote.id)) continue
-    const { idsInApproval } = await names.quote(tenant, quote.id)
-    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]) {
-      if (known.has(id)) continue
-      known.add(id)
-      if (!(await bookings.isBooked(tenant, id, besides))) mergeable.set(id, quote)
-    }
-  }
-  return mergeable
-}
-
-/** Plans a booking for a vehicle other than the one that the quote was approved for. */
-function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
-  return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
-}
-
-/**
- * Merges a booking into a shipment of its approved quote; returns undefined if there is none. After a failure here, a second attempt cannot
- * book twice.
- */
-async function mergeIntoApproved(
-  plan: Plan,
-  id: string,
-  quote: RememberedQuote,
-  first: RememberedQuote,
-  claim: Claim,
-  sending: Sending,
-  rooms: CallRooms,
-): Promise<(MergedShipment & { readonly known: KnownVehicles | undefined; readonly plan: Plan }) | undefined> {
-  const { names } = rooms
-  const { request, settings } = plan
-  const { quote_id: _, ...sent } = plan.body
-  const defaults = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'default' ? [to] : [])))
-  let body = sent
-  const { tenant, handle } = claim
-  const compiled = rooms.catalog.firstOf('update')
-  if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
-  const vin = vinOf(request)
-  /** The vehicles before the change. */
-  let known: KnownVehicles | undefined
-  const merging = {
-    id,
-    // What the shipment has was said when it was quoted, or since. A default fills what it lacks.
-    sentTo: (shipment: Shipment, entry: number) => {
-      body = withoutKnown(sent, defaults, shipment.body, entry)
-      return body
-    },
-    textOf: request.sent,
-    problems: [],
-    compiled,
-    settings,
-    verify: async (reply: UpstreamReply) => {
-      if (isGone(reply, id)) return undefined
-      const shipment = shipmentWithId(reply, id)
-      const seen = seenShipment(shipment)
-      const stored = await names.shipment(tenant, id)
-      known = { vehicles: seen.vehicles, formerVins: formerVinsAfter(stored, seen.vehicles) }
-      const isNamed = id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id)
-      // Another quote of this name made it, or an imported one has nothing of the quote but the name.
-      const of = isNamed ? quote : stored?.quote ? { ...quote, id: stored.quote } : undefined
-      if (!of && isOtherVehicle(claim, NO_CLAIM, known)) return undefined
-      const foreign = of && foreignPart(seen, of, vin)
-      if (foreign && quote !== first) return undefined
-      if (foreign) throw foreignShipment(foreign)
-      // A booking with an unknown outcome may own this shipment.
-      const open = await openBookingsOf(quote, tenant, rooms.store)
-      // It may have been recorded as booked since the shipment counted as mergeable.
-      const [other] = [...open, ...(await holdersOf(tenant, id, rooms.store))].filter((one) => one.handle !== handle)
-      if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
-      // Before the change, so that a cancellation that comes meanwhile stands.
-      if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
-      return shipment
-    },
-    choose: async (shipment: Shipment) => {
-      const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
-      const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
-      // The quote may have been for another vehicle, or for none.
-      return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
-    },
-    readError: (cause: unknown) =>
-      cause instanceof NotBooked
-        ? cause
-        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
-  }
-  try {
-    const merged = await merge(merging, tenant, sending, rooms)
-    if (merged?.after && isCanceled(merged.after))
-      throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
-    return merged && { ...merged, known, plan: { ...plan, body } }
-  } catch (error) {
-    const reason = error instanceof NotBooked ? error.reason : updateError(error)
-    // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
-    throw new NotBooked(perhapsBooked(toGatewayError(reason)))
-  }
-}
-
-/** Returns the error of a booking whose fields may or may not have reached the shipment of its approved quote. */
-function updateError(cause: unknown): unknown {
-  return isNotMade(cause) ? cause : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
 }
 
 /** Awaits work that comes before a claimed booking is sent, so a failure proves that nothing was sent. */

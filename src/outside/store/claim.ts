@@ -105,6 +105,12 @@ export function isOtherVehicle(
   )
 }
 
+/** Reports whether a wanted booking is provably for another vehicle than those of a shipment. */
+export const isOfOtherVehicle = (wanted: BookedVehicle, shipment: KnownVehicles | undefined): boolean =>
+  isOtherVehicle(wanted, NO_VEHICLE, shipment)
+
+const NO_VEHICLE: BookedVehicle = { vin: '', vehicle: '' }
+
 /** Returns a claim's vehicle. Only this program writes its JSON. */
 export const toldBy = ({ vin, vehicle }: BookedVehicle): ToldVehicle & { readonly vin: string } => ({
   ...(vehicle === '' ? {} : (JSON.parse(vehicle) as ToldVehicle)),

@@ -1,0 +1,181 @@
+import { toGatewayError } from '../edge/answers.ts'
+import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
+import { withoutKnown } from '../language/mapping/overlay.ts'
+import { foreignShipment, isCanceled, isGone, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
+import type { UpstreamReply } from '../outside/service/reply.ts'
+import type { Sending } from '../outside/service/service.ts'
+import { isOfOtherVehicle } from '../outside/store/claim.ts'
+import type { Claim, KnownVehicles } from '../outside/store/store.ts'
+import { holdersOf } from '../state/bookings/bookings.ts'
+import { NotBooked } from '../state/bookings/protocol.ts'
+import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
+import { chooseVehicle } from '../state/names/resolve.ts'
+import { foreignPart, openBookingsOf } from './approve.ts'
+import { accountOf, type Plan, planCall } from './plan.ts'
+import { seenShipment, vinOf } from './subject.ts'
+import { isNotMade, type MergedShipment, merge } from './update.ts'
+import type { CallRooms } from './verb.ts'
+
+/** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
+export interface ApprovedQuote {
+  readonly quote: RememberedQuote
+  /** The others with its name. The approval of one may have made the shipment, too. */
+  readonly others: readonly RememberedQuote[]
+  /** False if the approval's outcome is not known, or if the name has a newer quote. */
+  readonly sendsQuoteId: boolean
+}
+
+/** Reports whether a booking of an approved quote is for a vehicle other than the one that it was approved for. */
+export async function isFurtherVehicle(
+  { quote, sendsQuoteId }: ApprovedQuote,
+  tenant: string,
+  { bookings, names }: CallRooms,
+  besides?: string,
+): Promise<boolean> {
+  if (!sendsQuoteId) return true
+  for (const id of await names.shipmentsOf(tenant, quote)) if (await bookings.isBooked(tenant, id, besides)) return true
+  return false
+}
+
+/** The ids of shipments that a booking may be merged into, each with its approved quote, in the order in which they are tried. */
+export type Mergeable = ReadonlyMap<string, RememberedQuote>
+export const NONE_MERGEABLE: Mergeable = new Map()
+
+/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked, other than by `besides`. */
+export async function mergeableShipments(
+  { quote: first, others }: ApprovedQuote,
+  tenant: string,
+  { bookings, names }: CallRooms,
+  besides?: string,
+): Promise<Mergeable> {
+  if (await bookings.isBooked(tenant, first.id, besides)) return NONE_MERGEABLE
+  const mergeable = new Map([[first.id, first]])
+  const known = new Set([first.id])
+  for (const quote of [first, ...others]) {
+    // Its shipment is booked. An order of many vehicles has as many such quotes.
+    if (known.has(quote.id) && !mergeable.has(quote.id)) continue
+    const { idsInApproval } = await names.quote(tenant, quote.id)
+    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]) {
+      if (known.has(id)) continue
+      known.add(id)
+      if (!(await bookings.isBooked(tenant, id, besides))) mergeable.set(id, quote)
+    }
+  }
+  return mergeable
+}
+
+/** Plans a booking for a vehicle other than the one that the quote was approved for. */
+export function withoutQuoteId({ request, subject, settings, own }: Plan): Plan {
+  return { ...planCall(request, { ...subject, sendsQuoteId: false }, settings), own }
+}
+
+/** A shipment that a booking may be merged into. */
+interface ApprovedShipment {
+  readonly id: string
+  /** The approved quote that led to it. */
+  readonly quote: RememberedQuote
+  /** False for the shipment of another quote with the same name, which may be for another vehicle. */
+  readonly isFirst: boolean
+}
+
+/** A merge with the booking's plan, and the vehicles that the shipment had before. */
+interface MergedBooking extends MergedShipment {
+  readonly known: KnownVehicles | undefined
+  readonly plan: Plan
+}
+
+/**
+ * Merges a booking into a shipment of its approved quote; returns undefined if there is none. After a failure here, a second attempt cannot
+ * book twice.
+ */
+export async function mergeIntoApproved(
+  plan: Plan,
+  approved: ApprovedShipment,
+  claim: Claim,
+  sending: Sending,
+  rooms: CallRooms,
+): Promise<MergedBooking | undefined> {
+  const { quote_id: _, ...sent } = plan.body
+  const defaults = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'default' ? [to] : [])))
+  let body = sent
+  const compiled = rooms.catalog.firstOf('update')
+  if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
+  const vin = vinOf(plan.request)
+  let known: KnownVehicles | undefined
+  const merging = {
+    id: approved.id,
+    // What the shipment has was said when it was quoted, or since. A default fills what it lacks.
+    sentTo: (shipment: Shipment, entry: number) => {
+      body = withoutKnown(sent, defaults, shipment.body, entry)
+      return body
+    },
+    textOf: plan.request.sent,
+    problems: [],
+    compiled,
+    settings: plan.settings,
+    verify: async (reply: UpstreamReply) => {
+      const found = await shipmentToMerge(reply, approved, claim, vin, rooms)
+      known = found?.known
+      return found?.shipment
+    },
+    choose: async (shipment: Shipment) => {
+      const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
+      const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
+      // The quote may have been for another vehicle, or for none.
+      return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
+    },
+    readError: (cause: unknown) =>
+      cause instanceof NotBooked
+        ? cause
+        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
+  }
+  try {
+    const merged = await merge(merging, claim.tenant, sending, rooms)
+    if (merged?.after && isCanceled(merged.after))
+      throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
+    return merged && { ...merged, known, plan: { ...plan, body } }
+  } catch (error) {
+    const reason = error instanceof NotBooked ? error.reason : updateError(error)
+    // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
+    throw new NotBooked(perhapsBooked(toGatewayError(reason)))
+  }
+}
+
+/**
+ * Returns the shipment that a read shows, with its vehicles, if the booking may be merged into it; undefined if it is gone or belongs to
+ * something else.
+ */
+async function shipmentToMerge(
+  reply: UpstreamReply,
+  { id, quote, isFirst }: ApprovedShipment,
+  claim: Claim,
+  vin: string,
+  { names, store }: CallRooms,
+): Promise<{ readonly shipment: Shipment; readonly known: KnownVehicles } | undefined> {
+  if (isGone(reply, id)) return undefined
+  const { tenant, handle } = claim
+  const shipment = shipmentWithId(reply, id)
+  const seen = seenShipment(shipment)
+  const stored = await names.shipment(tenant, id)
+  const known = { vehicles: seen.vehicles, formerVins: formerVinsAfter(stored, seen.vehicles) }
+  const isNamed = id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id)
+  // Another quote of this name made it, or an imported one has nothing of the quote but the name.
+  const of = isNamed ? quote : stored?.quote ? { ...quote, id: stored.quote } : undefined
+  if (!of && isOfOtherVehicle(claim, known)) return undefined
+  const foreign = of && foreignPart(seen, of, vin)
+  if (foreign && !isFirst) return undefined
+  if (foreign) throw foreignShipment(foreign)
+  // A booking with an unknown outcome may own this shipment.
+  const open = await openBookingsOf(quote, tenant, store)
+  // It may have been recorded as booked since the shipment counted as mergeable.
+  const [other] = [...open, ...(await holdersOf(tenant, id, store))].filter((one) => one.handle !== handle)
+  if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
+  // Before the change, so that a cancellation that comes meanwhile stands.
+  if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
+  return { shipment, known }
+}
+
+/** Returns the error of a booking whose fields may or may not have reached the shipment of its approved quote. */
+function updateError(cause: unknown): unknown {
+  return isNotMade(cause) ? cause : gatewayError('outcome-unknown/approved', {}, { cause, ...RETRY_SOON })
+}
