@@ -1,5 +1,6 @@
 import type { Answer } from '../language/answer.ts'
 import { GatewayError } from '../language/errors.ts'
+import type { Draft } from '../language/mapping/paths.ts'
 import { replyToChange } from '../outside/service/failures.ts'
 import {
   cancellationOf,
@@ -39,14 +40,15 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
 
   const ended = await noteInDoubt(tenant, subject.id, rooms)
   const unknown = () => numberUnknown('shipment', reference.names)
-  const body = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error: unknown) => {
+  const done = await cancelAndRead(plan, subject, unknown, call, rooms).catch(async (error: unknown) => {
     await ended(async () => false)
     throw error
   })
-  if (body instanceof Error) {
+  if ('notMade' in done) {
     await ended(async () => true)
-    throw body
+    throw done.notMade
   }
+  const { body } = done
   rooms.inspect(request.compiled.action.name, body)
 
   const { id } = subject
@@ -59,9 +61,12 @@ export async function cancel(call: CallInHand, rooms: CallRooms): Promise<Answer
   return answerOf(plan, body, withSentence(ignoredSentence(subject.meant.ignored)))
 }
 
+/** A canceled shipment as far as it was shown, or the error of a cancellation that was provably not made. */
+type Cancellation = { readonly body: Readonly<Draft> | undefined } | { readonly notMade: Error }
+
 /**
  * Sends the cancellation, then reads the shipment. It succeeds if the read shows the shipment as canceled or finds nothing. A refusal
- * succeeds, too, if the shipment was canceled before. Returns the error of a cancellation that was provably not made.
+ * succeeds, too, if the shipment was canceled before. After any error that is thrown, the shipment may be canceled.
  */
 async function cancelAndRead(
   plan: Plan,
@@ -69,12 +74,12 @@ async function cancelAndRead(
   unknown: () => Error,
   { caller: { tenant }, sending }: CallInHand,
   rooms: CallRooms,
-) {
+): Promise<Cancellation> {
   const reply = await replyToChange(rooms.service.send(plan.toService, sending)).catch((error: unknown) => {
     if (error instanceof GatewayError && isNotMade(error)) return error
     throw error
   })
-  if (reply instanceof Error) return reply
+  if (reply instanceof Error) return { notMade: reply }
   const isDone = isSuccess(reply.status)
   // An earlier try may have canceled the shipment.
   if (!isDone && !DONE_PERHAPS.has(reply.status)) throw refusalOf(plan, reply)
@@ -85,19 +90,18 @@ async function cancelAndRead(
   if (isNotFound(now)) {
     // If the store or a reply proves that the shipment existed, not found means canceled.
     const existed = stored !== undefined || seen?.body !== undefined || showsShipment(said)
-    if (existed) return said
+    if (existed) return { body: said }
     throw isDone || isNotFound(reply) ? unknown() : refusalOf(plan, reply)
   }
   if (isDone) {
     if (!isSuccess(now.status)) throw refusalOf(plan, now)
     const { body } = shipmentWithId(now, id)
     if (!isCanceled(body)) throw notCanceled()
-    return said ?? body
+    return { body: said ?? body }
   }
   const shipment = shipmentIfRead(now, id)
-  if (shipment && isCanceled(shipment.body)) return shipment.body
-  // A refusal that is returned takes back the doubt about the shipment; one that is thrown leaves it.
-  if (shipment && (await noteStanding(tenant, { ...shipment, id }, rooms))) return refusalOf(plan, reply)
+  if (shipment && isCanceled(shipment.body)) return { body: shipment.body }
+  if (shipment && (await noteStanding(tenant, { ...shipment, id }, rooms))) return { notMade: refusalOf(plan, reply) }
   throw refusalOf(plan, reply)
 }
 

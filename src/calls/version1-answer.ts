@@ -4,7 +4,7 @@ import { valueAt } from '../language/mapping/paths.ts'
 import { scalarText } from '../language/text/json.ts'
 import { headerText, oneLine } from '../language/text/service-text.ts'
 import { idAt } from '../outside/service/proofs.ts'
-import { priceHeader } from '../state/bookings/bookings.ts'
+import { NUMBER_HEADER, priceHeader } from '../state/bookings/bookings.ts'
 import type { Plan } from './plan.ts'
 import { placelessIn, type Version1 } from './read-request.ts'
 
@@ -82,6 +82,6 @@ function idHeaders(body: unknown, idKey: string): Record<string, string> {
   const number = headerText((scalarText(valueAt(body, ['number'])) ?? '').trim())
   return {
     ...(id !== undefined && { 'Transload-Shipment-Id': headerText(id) }),
-    ...(number !== '' && { 'Transload-Shipment-Number': number }),
+    ...(number !== '' && { [NUMBER_HEADER]: number }),
   }
 }
