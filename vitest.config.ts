@@ -13,8 +13,13 @@ const LEAST_AT_ONCE = 6
  */
 const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*.slow.test.ts']
 const EVERY = ['test/**/*.test.ts']
-/** Floods and measured costs, which slow down other tests or prove little beside them. */
-const ALONE = ['test/strangers/*.slow.test.ts', 'test/callers/hashes.slow.test.ts']
+/** Floods, kills and measured costs, which slow down other tests or prove little beside them. */
+const ALONE = [
+  'test/strangers/*.slow.test.ts',
+  'test/callers/hashes.slow.test.ts',
+  // On a busy machine, a gateway is killed again and again before it answers anything.
+  'test/bookings/kill.slow.test.ts',
+]
 
 /** The tests of `npm test`, if it is not set. `whole` runs the harnesses at their full size; see `test/size.ts`. */
 const CHOICE = process.env['TRANSLOAD_TESTS']
@@ -32,7 +37,6 @@ const LONG_MS = 240_000
 const LONGEST = [
   'bookings/protocol/explore.slow',
   'debian/image',
-  'bookings/kill.slow',
   'bookings/changed-store.slow',
   'bookings/several-gateways.server',
   'bookings/paused.slow',
