@@ -2,6 +2,7 @@ import { DATE, type Shape } from '../../mappings/service-shapes.ts'
 import type { Action } from '../language/mapping/action.ts'
 import { isObject, isStructure, scalarText } from '../language/text/json.ts'
 import { suggestion } from '../language/text/nearest.ts'
+import { vinKey } from '../state/names/resolve.ts'
 import { VIN_PLACE } from './explain-plan.ts'
 
 const MOST_ROWS = 100
@@ -90,10 +91,11 @@ export function createFindings(setByService: ReadonlySet<string>, meaning: (name
       // A VIN says which vehicle is meant, wherever it stands; without VINs, the position does.
       const isPaired = planned.some((one) => entries.some((entry) => isSameVehicle(one, entry)))
       const byPlace = open.includes(VIN_PLACE) ? [] : planned
-      const vins = new Set<unknown>()
+      const vins = new Set<string>()
       for (const [at, entry] of entries.entries()) {
         const own = isPaired ? planned.find((one) => isSameVehicle(one, entry)) : byPlace[at]
-        const vin = action.verb === 'book' && isObject(entry) && isGiven(entry['vin'], true) && entry['vin']
+        const given = action.verb === 'book' && isObject(entry) ? entry['vin'] : undefined
+        const vin = typeof given === 'string' ? vinKey(given) : ''
         if (vin && vins.has(vin)) note(`${path}[${at}]`, entry, undefined, 'the list has this vehicle twice')
         vins.add(vin)
         compare(entry, own, at === 0 ? shape.of : later, `${path}[${at}]`, action, open)
