@@ -103,5 +103,8 @@ test('the store works even if no stamp can be written', async () => {
   const fresh = `${path}-fresh`
   mkdirSync(join(stampPath(fresh), 'in the way'), { recursive: true })
   await (await openSqliteStore({ path: fresh })).close()
-  expect(existsSync(`${stampPath(fresh)}.${process.pid}`)).toBe(false)
+  const next = `${stampPath(fresh)}.${process.pid}`
+  expect(existsSync(next)).toBe(false)
+  mkdirSync(next)
+  expect(await origin(fresh)).toEqual(OWN)
 })

@@ -84,7 +84,15 @@ export function keepStamp(session: Session, path: string): void {
     if (!isStamped) session.run(set('is_stamped = 1'))
   } catch {
     // Retried next time. Until then, the store counts as one that was never stamped.
-    rmSync(next, { force: true })
+    removeIfPossible(next)
+  }
+}
+
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {
+    // The store works without a stamp.
   }
 }
 
