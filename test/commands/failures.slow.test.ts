@@ -130,6 +130,15 @@ test('a signal during the start does what it does later', async () => {
   expect(await transload(place, ['serve'], { MAPPINGS_DIR: '.' })).toEqual({ code: 0, out: '', err: '' })
 })
 
+test('a signal ends a gateway that failed to start, whatever a module keeps going', async () => {
+  const place = folder()
+  const signaling = "setInterval(() => process.exitCode && process.kill(process.pid, 'SIGTERM'), 200)"
+  writeFileSync(join(place, 'own.mjs'), `${signaling}\nexport default []`)
+  const PORT = String(await takenPort())
+  expect(await transload(place, ['serve'], { HOST, PORT, MAPPINGS_DIR: '.' })).toMatchObject({ code: 1 })
+  expect(await transload(place, ['serve'], { HOST, PORT: 'x', MAPPINGS_DIR: '.' })).toMatchObject({ code: 78 })
+})
+
 test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {
   const place = folder()
   writeFileSync(join(place, 'fault.mjs'), 'JSON.parse = () => { throw new Error("broken\\u001b[31m\\nhere") }')
