@@ -55,16 +55,20 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   let file: WriteStream | undefined
   let bytes = 0
   let openedAt = 0
+  let isPipe = false
   open()
 
   /** Begins a file with its own key; an existing file keeps its lines under another name. */
   function open(): void {
+    file = undefined
     bytes = 0
     mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
     append(() => {
       makeFolder(dirname(path))
+      const found = statSync(path, { throwIfNoEntry: false })
+      isPipe = found?.isFIFO() ?? false
       // A device stays where it is.
-      if (statSync(path, { throwIfNoEntry: false })?.isFile()) renameSync(path, `${path}.1`)
+      if (found?.isFile()) renameSync(path, `${path}.1`)
     })
   }
 
@@ -76,19 +80,25 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
     } catch (err) {
-      file = undefined
       log.warn({ err }, 'RECORD_FILE cannot be opened')
     }
+  }
+
+  function openAgain(): void {
+    // This would wait for another reader.
+    if (isPipe) return
+    if (file) {
+      append()
+      // The error may have cut off a line.
+      file.write('\n')
+      // An earlier file that could not be put aside is not continued.
+    } else open()
   }
 
   return {
     /** Returns a record for the call to fill in; undefined if the disk does not keep up. */
     begin(): Recording | undefined {
-      if ((!file || file.destroyed) && performance.now() - openedAt > RETRY_MS) {
-        append()
-        // The error may have cut off a line.
-        file?.write('\n')
-      }
+      if ((!file || file.destroyed) && performance.now() - openedAt > RETRY_MS) openAgain()
       const isWritable = file && !file.destroyed && file.writableLength < WAITING_LIMIT_BYTES
       return isWritable ? { body: undefined, reply: undefined } : undefined
     },

@@ -1,6 +1,17 @@
 /** Promise: calls are recorded, masked, for a rehearsal (contract, section 8). */
 
-import { existsSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -129,4 +140,36 @@ test('after an error of the disk, calls are recorded again', async () => {
   recorder?.end({ body, reply: undefined }, call, incoming, 200)
   await recorder?.close()
   expect(readFileSync(RECORD_FILE, 'utf8')).toContain('one')
+})
+
+test('a file that cannot be put aside is not continued, and a pipe whose reader has left is not waited for', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const warn = vi.fn()
+  const { RECORD_FILE, incoming, call, options } = await callTo(warn)
+  writeFileSync(RECORD_FILE, 'earlier\n')
+  mkdirSync(`${RECORD_FILE}.1/kept`, { recursive: true })
+  const recorder = openRecorder({ RECORD_FILE, ...options })
+  vi.advanceTimersByTime(11_000)
+  expect(recorder?.begin()).toBeUndefined()
+  rmSync(`${RECORD_FILE}.1`, { recursive: true })
+  vi.advanceTimersByTime(11_000)
+  expect(recorder?.begin()).toBeDefined()
+  await recorder?.close()
+  expect(readFileSync(`${RECORD_FILE}.1`, 'utf8')).toBe('earlier\n')
+
+  const pipe = `${RECORD_FILE}-pipe`
+  execFileSync('mkfifo', [pipe])
+  const reader = spawn('cat', [pipe], { stdio: 'ignore' })
+  const piped = openRecorder({ RECORD_FILE: pipe, ...options })
+  reader.kill()
+  await once(reader, 'close')
+  warn.mockClear()
+  piped?.end({ body: readBody(Buffer.from('{"Foo":"one"}'), ''), reply: undefined }, call, incoming, 200)
+  await expect.poll(() => warn.mock.calls.length).toBe(1)
+  // Otherwise a wait would have no end.
+  const later = spawn('sh', ['-c', `sleep 2; exec cat "${pipe}"`], { stdio: 'ignore', detached: true })
+  onTestFinished(() => void process.kill(-(later.pid ?? 0), 'SIGKILL'))
+  vi.advanceTimersByTime(11_000)
+  expect(piped?.begin()).toBeUndefined()
 })
