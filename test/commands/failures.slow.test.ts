@@ -111,6 +111,10 @@ test('an unwritable memory ends a check and a start, unless a gateway can do wit
   }
   expect(readdirSync(join(place, 'new/folder'))).toEqual(['emergency.ndjson.store'])
   expect(readdirSync(place)).not.toContain('off.store')
+  // What only reads the emergency log does not wait for a pipe.
+  const script = `timeout 20 "${process.execPath}" "${MAIN}" store verify`
+  const verified = { cwd: place, env: envOf({ ...env, EMERGENCY_LOG_FILE: 'pipe' }) }
+  expect(await runAlone('bash', ['-c', script], verified)).toMatchObject({ code: 0 })
 })
 
 test.each(['check', 'serve'])('a mapping module that waits forever ends %s', async (command) => {

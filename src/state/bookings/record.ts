@@ -381,7 +381,8 @@ export function openEmergencyLog(path: string | undefined): EmergencyLog {
     },
     read: () => {
       try {
-        const bytes = readFileSync(path)
+        // A pipe would be read until somebody writes to it.
+        const bytes = statSync(path).isFile() ? readFileSync(path) : Buffer.alloc(0)
         readBytes = bytes.length
         return bytes.toString('utf8').split('\n').flatMap(entryIn)
       } catch {
