@@ -106,13 +106,15 @@ test('JSON lines, cases and HARs are recognized by their content, compressed or 
     'quote.get/g.json': JSON.stringify({ about: 'in the folder of its action', request: quoteExample }, null, 2),
     'h.json': line({ action: 'shipment.get', request: { ReferenceNumber: 'R-1' } }),
     'i.json': line({ path: '/getShipment.php?ReferenceNumber=R-1', method: 'GET' }),
+    'j.har': JSON.stringify({ _comment: 'of "log": {', _meta: { of: [1] }, ...JSON.parse(read('sample.har')) }),
+    'k.ndjson': line({ at: '2026-03-01', log: { level: 'info' }, ...quote() }),
   }
   const { code, found } = await report(files)
   expect(found.files.map(({ format }) => format).join()).toBe(
-    'HAR,JSON lines, gzip,JSON lines, zstd,JSON lines,JSON lines,JSON,JSON,JSON lines,JSON lines',
+    'HAR,JSON lines, gzip,JSON lines, zstd,JSON lines,JSON lines,JSON,JSON,JSON lines,JSON lines,HAR,JSON lines',
   )
   expect(code).toBe(0)
-  expect(found.calls).toEqual({ all: 13, pass: 13, lossy: 0, refused: 0, unseen: 0, other: 0 })
+  expect(found.calls).toEqual({ all: 16, pass: 16, lossy: 0, refused: 0, unseen: 0, other: 0 })
 })
 
 test('damaged, truncated and hostile files end in a clear line and a correct count', async () => {

@@ -184,11 +184,15 @@ const OTHERS: readonly (readonly [begins: RegExp, kind: string, program: (file: 
   ],
 ]
 
+/** The beginning of a HAR with other members before its `log`, such as a comment. A line of another log may have a `log`, too. */
+const HAR_WITH_MORE =
+  /^\s*\{(?:\s*"(?:[^"\\]|\\.)*"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[-+.\w]+|\{[^{}]*\}|\[[^[\]]*\])\s*,)+\s*"log"\s*:\s*\{\s*"(?:version|creator|browser|pages|entries)"/
+
 /** Recognizes a recording by its beginning. */
 function formatOf(head: Buffer, name: string): 'HAR' | 'JSON lines' | 'JSON' {
   if (head.length === 0) throw new NotARecording('is empty')
   const text = head.toString('latin1').replace(/^\xef\xbb\xbf/, '')
-  if (/^\s*\{\s*"log"\s*:\s*\{/.test(text)) return 'HAR'
+  if (/^\s*\{\s*"log"\s*:\s*\{/.test(text) || HAR_WITH_MORE.test(text)) return 'HAR'
   const [first = ''] = text.trimStart().split('\n', 1)
   if (first.startsWith('{') && /"(path|action|request)"\s*:/.test(first)) return 'JSON lines'
   const other = OTHERS.find(([begins]) => begins.test(text))
