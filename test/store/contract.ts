@@ -206,6 +206,14 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
         ],
       })
       expect(await other.load([differs], { replace: true })).toEqual({ written: 1, same: 0, conflicts: [] })
+      const dated = (id: string, at?: number) => ({ ...loaded('dated', id), at })
+      const replacing = async (...names: ReturnType<typeof dated>[]) => {
+        await store.load(names, { replace: true })
+        return (await other.named('acme', 'dated')).map(({ id }) => id)
+      }
+      expect(await replacing(dated('newest', 9), dated('old', 1), dated('older', 0))).toEqual(['newest'])
+      expect(await replacing(dated('one', 7), dated('two', 7), dated('old', 6))).toEqual(['two'])
+      expect(await replacing(dated('of now'), dated('old', 8))).toEqual(['of now'])
     })
 
     test('are loaded by thousands while others write; a scan continues, sees writes ahead of it, and begins anywhere', async () => {

@@ -357,7 +357,10 @@ export const nameWrites: WorkOf<NameWrites> = {
     if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
     // Of several names with the same key, the one that stays.
     const chosen = new Map<string, LoadedName>()
-    for (const name of names) if (replace || !chosen.has(keyOf(name))) chosen.set(keyOf(name), name)
+    for (const name of names) {
+      const earlier = chosen.get(keyOf(name))
+      if (!earlier || (replace && isAsNew(name, earlier))) chosen.set(keyOf(name), name)
+    }
     const written = byKey((yield sql(replace ? LOAD_OVER : LOAD_NEW, rowsOf([...chosen.values()]))).map(ofTenant))
     const quotes = rowsOf([...chosen].flatMap(([key, name]) => (name.kind === 'quote' && written.has(key) ? name : [])))
     if (quotes !== '[]') {
@@ -378,6 +381,10 @@ export const nameWrites: WorkOf<NameWrites> = {
     return { written: names.length - same - conflicts.length, same, conflicts }
   },
 }
+
+/** A name without a time is of now. */
+const isAsNew = ({ at: one = Number.POSITIVE_INFINITY }: LoadedName, { at = Number.POSITIVE_INFINITY }: LoadedName) =>
+  one >= at
 
 const DROP_NAME = `DELETE FROM transload.names
   WHERE tenant = $1 AND name = $2 AND kind = $3 AND bearer = $4 AND (bearer <> '' OR transload.thing_key(id) = $5) RETURNING 1`

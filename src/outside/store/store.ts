@@ -190,7 +190,10 @@ export interface NameWrites {
   noteApproval(quote: ThingId, names: readonly string[]): Promise<void>
   /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
   unlink(names: readonly NameOfId[]): Promise<number>
-  /** Writes many names in one durable step. A quote's name that means another id is kept and listed, unless `replace`. */
+  /**
+   * Writes many names in one durable step. A quote's name that means another id is kept and listed, unless `replace`: then the newest of
+   * `names` counts, and of two with one `at` the later one.
+   */
   load(names: readonly LoadedName[], options: { readonly replace: boolean }): Promise<LoadResult>
 }
 
