@@ -62,14 +62,15 @@ test.each([
 })
 
 test.each([
-  ['ulimit -f 8; ', 'backup.db', /^transload: (database or disk is full|disk I\/O error)\n$/],
-  ['mkfifo pipe; ', 'pipe --force', /^transload: pipe is not a regular file\n$/],
-])('a backup that has no place ends with one line: %s%s', async (before, words, line) => {
+  ['ulimit -f 8; ', 'store backup backup.db', /^transload: (database or disk is full|disk I\/O error)\n$/],
+  ['mkfifo pipe; ', 'store backup pipe --force', /^transload: pipe is not a regular file\n$/],
+  ['', 'xref export /dev/full', /^transload: cannot write \/dev\/full: no space left on device\n$/],
+])('an output that has no place ends with one line: %s%s', async (before, words, line) => {
   const place = folder()
   writeFileSync(join(place, 'numbers.csv'), 'name,id\n')
   const env = { STORE_URL: 'store.db' }
   expect(await transload(place, ['xref', 'import', 'numbers.csv'], env)).toMatchObject({ code: 0 })
-  const script = `${before}"${process.execPath}" "${MAIN}" store backup ${words}`
+  const script = `${before}"${process.execPath}" "${MAIN}" ${words}`
   const ended = await runAlone('bash', ['-c', script], { cwd: place, env: envOf(env) })
   expect(ended).toEqual({ code: 1, out: '', err: expect.stringMatching(line) })
 })

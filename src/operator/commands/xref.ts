@@ -140,7 +140,9 @@ export async function exportNumbers(to: string | undefined, options: ExportOptio
     // Numbers and VINs are for their owner alone, as in the store.
     const flags = after ? 'a' : 'w'
     const output = file === undefined ? process.stdout : createWriteStream(file, { flags, mode: 0o600 })
-    await pipeline(Readable.from(lines()), output, { end: file !== undefined })
+    await pipeline(Readable.from(lines()), output, { end: file !== undefined }).catch((error: unknown) => {
+      throw file === undefined ? error : namingFile(error, file)
+    })
     printError(`${plural(rows, 'number')} exported.`)
     return 0
   })
