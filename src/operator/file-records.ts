@@ -59,8 +59,16 @@ export async function* csvRows(texts: AsyncIterable<string>) {
     relax_column_count: true,
     skip_empty_lines: true,
   })
+  let beginning = ''
+  async function* noted() {
+    for await (const text of texts) {
+      if (beginning.length < ROW_LIMIT_CHARACTERS && !/[\n\r]/.test(beginning.trimStart()))
+        beginning = (beginning + text).slice(0, ROW_LIMIT_CHARACTERS)
+      yield text
+    }
+  }
   // The parser passes on the errors of its input.
-  pipeline(texts, parser, () => {})
+  pipeline(noted(), parser, () => {})
   let isEmpty = true
   try {
     for await (const { record, info } of parser as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
@@ -68,11 +76,23 @@ export async function* csvRows(texts: AsyncIterable<string>) {
       yield { line: info.lines, cells: record }
     }
   } catch (error) {
+    // Quotes mean nothing to the parser where other characters separate cells.
+    const [line = ''] = beginning.trimStart().split(/[\n\r]/, 1)
+    const bare = line.replace(/"[^"]*"/g, '')
+    if (error instanceof CsvError && !bare.includes(',')) refuseSeparator(bare, error)
     // The parser's messages name the line; what follows is about its own options.
     const message = error instanceof CsvError && error.message.replace(/( at line \d+)\b.*$/s, '$1')
     throw message ? new FileUnreadable(`is not CSV: ${message}`, { cause: error }) : error
   }
   if (isEmpty) throw new FileUnreadable('is empty; its first line must name the columns')
+}
+
+/** Refuses a first line whose cells another character than a comma separates. */
+export function refuseSeparator(line: string, cause?: Error): void {
+  const [separator] = /[;\t|]/.exec(line) ?? []
+  if (separator === undefined) return
+  const by = separator === '\t' ? 'tabs' : `"${separator}"`
+  throw new FileUnreadable(`separates its cells by ${by}, not by commas; save it as CSV with commas`, { cause })
 }
 
 /** Reads the records of a CSV file. */

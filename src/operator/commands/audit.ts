@@ -7,7 +7,7 @@ import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import { isStoredAsGone, type Store, type StoredShipment } from '../../outside/store/store.ts'
 import { allBookings } from '../../state/bookings/listing.ts'
 import { vinKey } from '../../state/names/resolve.ts'
-import { csvRows, decodedText, fromCell } from '../file-records.ts'
+import { csvRows, decodedText, fromCell, refuseSeparator } from '../file-records.ts'
 import { grouped, isoTime, plural } from '../words.ts'
 import { CommandFailed, EXIT_FAILED, EXIT_UNREADABLE, FileUnreadable, namingFile, UsageError } from './failures.ts'
 import { withExistingStore } from './open-store.ts'
@@ -154,12 +154,7 @@ function placesOf(header: readonly string[], chosen: ReadonlyMap<string, string>
   // UTF-16 without its mark is also UTF-8.
   if (header.some((name) => name.includes('\0'))) throw new FileUnreadable('is not UTF-8; convert it first')
   // A header that names a column by the whole line is one column.
-  const separator =
-    header.length === 1 && ![...chosen.values()].includes(header[0] ?? '') && /[;\t|]/.exec(header[0] ?? '')
-  if (separator) {
-    const by = separator[0] === '\t' ? 'tabs' : `"${separator[0]}"`
-    throw new FileUnreadable(`separates its cells by ${by}, not by commas; save it as CSV with commas`)
-  }
+  if (header.length === 1 && ![...chosen.values()].includes(header[0] ?? '')) refuseSeparator(header[0] ?? '')
   const placeOf = (column: AuditColumn) => {
     const own = chosen.get(column)
     if (own === undefined) return plain.indexOf(COLUMNS[column].split(' ').find((name) => plain.includes(name)) ?? '-')
