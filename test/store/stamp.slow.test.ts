@@ -1,6 +1,16 @@
 /** Promise: the start reports a store that came from a copy, but not one that only moved (contract, section 7). */
 
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { StoreOrigin } from '../../src/outside/store/doubt.ts'
@@ -92,6 +102,14 @@ test('a restored store is not a copy, here or where there was no store; the one 
   const elsewhere = join(folder, 'elsewhere', 'store.db')
   expect(await restoreStore(elsewhere, backup, { doubt: undefined })).toBeUndefined()
   expect(await origin(elsewhere)).toEqual(OWN)
+})
+
+test("a command of root leaves the stamp to the store's owner", async () => {
+  await write('N-1')
+  const owner = process.getuid?.() === 0 ? 1_000 : (process.getuid?.() ?? 0)
+  chownSync(path, owner, -1)
+  await write('N-2')
+  expect(statSync(stamp).uid).toBe(owner)
 })
 
 test('the store works even if no stamp can be written', async () => {

@@ -1,6 +1,5 @@
 import {
   accessSync,
-  chownSync,
   closeSync,
   constants,
   fsyncSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
+import { makeLike } from '../../../runtime/make-like.ts'
 import { contentOf, doubtReads, type Inspection } from '../doubt.ts'
 import { isAlive, newInstance } from '../instance.ts'
 import { VERSION } from '../schema.ts'
@@ -168,12 +168,6 @@ const INSTANCE_PARTS = 4
 /** Removes a database and the files that SQLite keeps beside it. */
 export function removeDatabase(path: string): void {
   for (const end of ['', ...BESIDE]) rmSync(path + end, { force: true })
-}
-
-/** Gives a file the owner of another one, if this process may do so. */
-export function makeLike(file: string, model: string): void {
-  const { uid, gid } = statSync(model)
-  if (process.getuid?.() === 0) chownSync(file, uid, gid)
 }
 
 /** Makes the content of a file or folder durable. */

@@ -2,6 +2,7 @@ import { accessSync, constants, copyFileSync, existsSync, linkSync, readdirSync,
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { makeFolder } from '../../../runtime/make-folder.ts'
+import { makeLike } from '../../../runtime/make-like.ts'
 import { copyReads } from '../copy.ts'
 import { doubtWrites, type NewDoubt } from '../doubt.ts'
 import { isAlive } from '../instance.ts'
@@ -10,7 +11,6 @@ import {
   type CopyOptions,
   copyDatabase,
   faultsIn,
-  makeLike,
   newPartialFile,
   openSource,
   removeDatabase,

@@ -1,4 +1,5 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { makeLike } from '../../../runtime/make-like.ts'
 import type { StoreOrigin } from '../doubt.ts'
 import { sql, type Work } from '../work.ts'
 import type { Session } from './session.ts'
@@ -79,6 +80,8 @@ export function keepStamp(session: Session, path: string): void {
   try {
     if (stamp?.commits !== commits) {
       writeFileSync(next, `${JSON.stringify({ id, commits } satisfies Stamp)}\n`, { mode: 0o600 })
+      // A command of root must not take the stamp from the gateway's user.
+      makeLike(next, path)
       renameSync(next, stampPath(path))
     }
     if (!isStamped) session.run(set('is_stamped = 1'))
