@@ -1,7 +1,7 @@
 /** Promise: every mistake ends in one line and the documented exit code (contract, section 11). */
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/tenants-gateway.ts'
@@ -73,6 +73,21 @@ test.each([
   const script = `${before}"${process.execPath}" "${MAIN}" ${words}`
   const ended = await runAlone('bash', ['-c', script], { cwd: place, env: envOf(env) })
   expect(ended).toEqual({ code: 1, out: '', err: expect.stringMatching(line) })
+})
+
+test('a stamp that cannot be read is told as that, not as a store that was copied', async () => {
+  const place = folder()
+  writeFileSync(join(place, 'numbers.csv'), 'name,id\n')
+  const env = { HOST, STORE_URL: 'store.db', EMERGENCY_LOG_FILE: 'off' }
+  expect(await transload(place, ['xref', 'import', 'numbers.csv'], env)).toMatchObject({ code: 0 })
+  rmSync(join(place, 'store.db-stamp'))
+  // Root reads every file, but no link to itself.
+  symlinkSync('store.db-stamp', join(place, 'store.db-stamp'))
+  const err = expect.stringMatching(/^transload: cannot stat [^\n]+\/store.db-stamp: too many symbolic links[^\n]+\n$/)
+  for (const words of [['serve'], ['serve', '--new-store'], ['store', 'verify'], ['store', 'trust']])
+    expect(await transload(place, words, env), words.join(' ')).toMatchObject({ code: 1, err })
+  const warning = expect.stringContaining('"transload serve" refuses this store: ELOOP: too many symbolic links')
+  expect(await transload(place, ['check'], env)).toMatchObject({ err: warning })
 })
 
 test.each(['> /dev/full &', '> >(read -r line) &'])(

@@ -80,7 +80,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** Reports whether the operating system refused something, such as opening a file. */
-function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
   return error instanceof Error && 'syscall' in error && 'code' in error
 }
 

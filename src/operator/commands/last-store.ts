@@ -12,6 +12,7 @@ import type { Store } from '../../outside/store/store.ts'
 import { makeFolder } from '../../runtime/make-folder.ts'
 import { originText } from '../../state/bookings/leases.ts'
 import { unwritableReason } from '../../state/bookings/record.ts'
+import { isSystemError } from './failures.ts'
 import { memoryFile, mistakeOfStore } from './open-store.ts'
 
 /*
@@ -140,7 +141,7 @@ export function refusalAhead(config: Config): string | undefined {
     }
   } catch (error) {
     // What is no store is told elsewhere.
-    return configurationErrors(error)?.[0]
+    return configurationErrors(error)?.[0] ?? (isSystemError(error) ? messageOf(error) : undefined)
   }
   const last = readMemory(config)
   const rows = (table: string) => `${table} WHERE handle = '${last?.newest?.replaceAll("'", "''")}'`
@@ -242,7 +243,11 @@ export async function keepStore(
     throw new ConfigErrors([noMemory(messageOf(error))])
   }
   function write() {
-    known = { ...known, stamp: stampOf(STORE_URL) }
+    try {
+      known = { ...known, stamp: stampOf(STORE_URL) }
+    } catch {
+      // The next time, it may be readable.
+    }
     try {
       writeMemory(config, known)
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Doubt, StoreOrigin } from '../../outside/store/doubt.ts'
 import { isAlive, SILENT_FOR_MS } from '../../outside/store/instance.ts'
-import type { Claim, Claims, Store } from '../../outside/store/store.ts'
+import { type Claim, type Claims, type Store, StoreDown } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { HELD_FOR_MS, isHeldSince, isStale, type Lease, NO_LEASE, renewed } from './protocol.ts'
@@ -151,8 +151,12 @@ function createKnownDoubt(store: Store, log: Logger) {
     async refresh(): Promise<void> {
       isWhole = (await store.copiedFrom()) === undefined
       if (!isOriginKnown) {
-        const text = originText(await store.origin())
+        const origin = await store.origin().catch((err: unknown) => {
+          if (err instanceof StoreDown) throw err
+          log.warn({ err }, 'the stamp beside the store cannot be read')
+        })
         isOriginKnown = true
+        const text = origin && originText(origin)
         if (text !== undefined) log.warn({}, text)
       }
       const before = current

@@ -155,7 +155,7 @@ function createStore({ read, writeOf, logBytes, stamp, ...own }: Parts): Store {
     scan: (options) => scan(reads.namesAfter, options),
     size: async () => read(sizeOf(logBytes())),
     // `null`, because messages to the writer thread cannot contain `undefined`.
-    trust: () => trust(stamp() ?? null),
+    trust: async () => trust(stamp() ?? null),
     origin: async () => originOf(read(identity()), stamp()),
   }
 }

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { makeLike } from '../../../runtime/make-like.ts'
 import type { StoreOrigin } from '../doubt.ts'
 import { sql, type Work } from '../work.ts'
@@ -27,10 +27,13 @@ interface Identity extends Stamp {
 /** Returns the path of a store's stamp. */
 export const stampPath = (path: string): string => `${path}-stamp`
 
-/** Reads the stamp beside a store; undefined if there is none, or if it cannot be read. */
+/** Reads the stamp beside a store; undefined if there is none. Throws if it cannot be read, which says nothing about the store. */
 export function readStamp(path: string): Stamp | undefined {
+  const file = stampPath(path)
+  if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return undefined
+  const text = readFileSync(file, 'utf8')
   try {
-    const { id, commits }: Partial<Stamp> = JSON.parse(readFileSync(stampPath(path), 'utf8'))
+    const { id, commits }: Partial<Stamp> = JSON.parse(text)
     return typeof id === 'string' && typeof commits === 'number' ? { id, commits } : undefined
   } catch {
     return undefined
@@ -72,7 +75,13 @@ export const isBehind = (one: number, other: number): boolean => ((one - other) 
 export function keepStamp(session: Session, path: string): void {
   const found = session.run(identity())
   const { id, commits, isStamped, isOlder } = found
-  const stamp = readStamp(path)
+  let stamp: Stamp | undefined
+  try {
+    stamp = readStamp(path)
+  } catch {
+    // Retried next time.
+    return
+  }
   const { kind } = originOf(found, stamp)
   if (kind === 'older' && !isOlder) session.run(set('is_older = 1'))
   if (kind !== 'own') return
