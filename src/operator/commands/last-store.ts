@@ -173,7 +173,8 @@ function refused(why: string, last: Memory | undefined): ConfigErrors {
 
 /** Returns what the mark of a copy says of a store. */
 function copyText(from: string | undefined): string | undefined {
-  if (from?.startsWith(MOVED)) return `the store was copied to ${from.slice(MOVED.length)}, which replaces it`
+  if (from?.startsWith(MOVED))
+    return `the store was copied to ${from.slice(MOVED.length)}, which replaces it; if that copy was interrupted, run it again`
   return from && `a copy of ${from} into the store did not finish; run it again`
 }
 
