@@ -11,6 +11,7 @@ import { backupTime, restoreStore } from '../../src/outside/store/sqlite/restore
 import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Facts, Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
+import { watchFileSteps } from './file-steps.ts'
 import { named, newClaim, quote, scanned } from './samples.ts'
 
 /** An instance of this machine that has ended, because the process started at another time. */
@@ -96,15 +97,11 @@ describe('a backup', () => {
 
   test('that fails leaves nothing behind', async () => {
     await filled(1)
-    const steps: string[] = []
-    await backupStore(path, file, { onStep: (step) => steps.push(step) })
-    expect(steps.length).toBeGreaterThan(3)
-    rmSync(file)
-    for (const failing of steps.slice(0, -1)) {
-      const onStep = (step: string) => {
+    for (const failing of ['fsyncSync', 'renameSync']) {
+      const end = watchFileSteps((step) => {
         if (step === failing) throw new Error(`no ${step}`)
-      }
-      await expect(backupStore(path, file, { onStep })).rejects.toThrow(`no ${failing}`)
+      })
+      await expect(backupStore(path, file).finally(end)).rejects.toThrow(`no ${failing}`)
       expect([existsSync(file), others()]).toEqual([false, []])
     }
   })
@@ -160,12 +157,10 @@ describe('a restore', () => {
     )
     const user = new DatabaseSync(path)
     onTestFinished(() => user.close())
-    const onStep = (step: string) => {
-      // As a gateway opens it, while the backup is copied.
-      if (step === 'prepare') user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM names')
-    }
     inStore('DELETE FROM instances')
-    await expect(restore({ onStep })).rejects.toThrow('is in use')
+    // As a gateway opens it, while the backup is copied.
+    const end = watchFileSteps(() => user.exec('PRAGMA journal_mode = WAL; SELECT count(*) FROM names'))
+    await expect(restore().finally(end)).rejects.toThrow('is in use')
     expect([await namesIn(path), others()]).toEqual([['N-0'], []])
   })
 
@@ -214,10 +209,10 @@ describe('a restore', () => {
   test('fails if a gateway has meanwhile created a new store, and leaves that one', async () => {
     await backedUp(1)
     rmSync(path)
-    const onStep = (step: string) => {
-      if (step === 'rename') writeFileSync(path, 'new')
-    }
-    await expect(restore({ onStep })).rejects.toThrow(
+    const end = watchFileSteps((step) => {
+      if (step === 'linkSync') writeFileSync(path, 'new')
+    })
+    await expect(restore().finally(end)).rejects.toThrow(
       /EEXIST|A gateway has just made a new store at .+ Stop it first\./,
     )
     expect([readFileSync(path, 'utf8'), others()]).toEqual(['new', []])

@@ -22,8 +22,6 @@ import { identity, originOf, readStamp } from './stamp.ts'
 export interface CopyOptions {
   /** Called with the finished share of the work. @default does nothing */
   readonly onProgress?: ((pages: number, share: number) => void) | undefined
-  /** For tests: called before each step. @default does nothing */
-  readonly onStep?: ((step: string) => void) | undefined
 }
 
 const BUSY_TIMEOUT_MS = 5_000
@@ -34,24 +32,19 @@ const PAGES_PER_STEP = 256
  * Copies a store into a file while gateways keep writing: the file has the content of one moment. It gets its name once it is complete and
  * durable. Returns the moment, in milliseconds since 1970: the backup has every write that was acknowledged before it.
  */
-export async function backupStore(path: string, file: string, { onProgress, onStep }: CopyOptions = {}) {
+export async function backupStore(path: string, file: string, { onProgress }: CopyOptions = {}) {
   const partial = newPartialFile(file)
   try {
-    onStep?.('copy')
     const { at, version } = await copyDatabase(path, partial, onProgress)
-    onStep?.('mark')
     withDatabase(partial, (db) => {
       // A single file, which can be read even if nothing can be written.
       db.exec('PRAGMA journal_mode = DELETE')
       db.prepare('UPDATE identity SET backup_at = ?').run(at)
     })
     makeLike(partial, path)
-    onStep?.('sync')
     sync(partial)
     const { size: bytes } = statSync(partial)
-    onStep?.('rename')
     renameSync(partial, file)
-    onStep?.('sync folder')
     sync(dirname(file))
     return { at, version, bytes }
   } finally {

@@ -62,24 +62,20 @@ export function backupTime(file: string): number | undefined {
  * step: before and after it, there is a whole store.
  */
 export async function restoreStore(path: string, file: string, options: RestoreOptions): Promise<string | undefined> {
-  const { onProgress, onStep } = options
   makeFolder(dirname(path))
   removeSecondNames(path)
   // Checked again once the copy is made, which can take minutes.
   takeStore(path, options)?.release()
   const partial = newPartialFile(path)
   try {
-    onStep?.('copy')
-    await copyDatabase(file, partial, onProgress)
-    onStep?.('prepare')
+    await copyDatabase(file, partial, options.onProgress)
     withDatabase(partial, (db) => prepare(db, path, options.doubt))
     // The file must belong to the user that runs the gateway, even if another one restores.
     makeLike(partial, existsSync(path) ? path : file)
-    onStep?.('sync')
     sync(partial)
     const held = takeStore(path, options)
     try {
-      return replace(path, partial, onStep)
+      return replace(path, partial)
     } finally {
       held?.release()
     }
@@ -122,22 +118,17 @@ const INDEX = '-shm'
 const LOGS = ['-wal', '-journal'] as const
 
 /** Replaces a store, or puts one where there is none; returns the old one's new name. */
-function replace(path: string, by: string, onStep: CopyOptions['onStep']): string | undefined {
+function replace(path: string, by: string): string | undefined {
   const kept = keptName(path)
   const logs = LOGS.filter((end) => existsSync(path + end))
   const hadStore = existsSync(path)
-  onStep?.('keep')
   // Only a second name, so that the store stays in place until the last step.
   for (const end of [...(hadStore ? [''] : []), ...logs]) secondName(path + end, kept + end)
-  onStep?.('sync kept')
   sync(dirname(path))
   // Only a store that cannot be read still has a log. The new store must not meet it.
-  onStep?.('remove logs')
   for (const end of [...logs, INDEX]) rmSync(path + end, { force: true })
-  onStep?.('rename')
   if (hadStore) renameSync(by, path)
   else placeNew(by, path)
-  onStep?.('sync folder')
   sync(dirname(path))
   return hadStore || logs.length > 0 ? kept : undefined
 }
