@@ -1,6 +1,8 @@
 /** Promise: concurrent calls to PostgreSQL share statements, and none suffers for another (contract, section 7). */
 
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { NAMED } from '../../src/outside/store/postgres/batches.ts'
@@ -299,4 +301,27 @@ test('a gateway closes while the server is down', async () => {
   await store.close()
   await expect(store.put({ names: [named()] })).rejects.toThrow(StoreDown)
   await server.start()
+})
+
+test('a gateway closes while it connects, and the server then answers', async () => {
+  const url = new URL(await server.createDatabase())
+  const connecting = Promise.withResolvers<Socket>()
+  let isDown = true
+  const front = createServer((socket) => {
+    if (isDown) socket.destroy()
+    else connecting.resolve(socket)
+  })
+  await once(front.listen(0, '127.0.0.1'), 'listening')
+  const port = Number(url.port)
+  // A server that listens on a port has an address with a port.
+  url.port = String((front.address() as AddressInfo).port)
+  const store = await openPostgresStore({ url: url.href })
+  isDown = false
+  const socket = await connecting.promise
+  const closed = store.close()
+  const behind = connect(port, url.hostname)
+  for (const one of [socket, behind]) one.on('error', () => undefined)
+  socket.pipe(behind).pipe(socket)
+  await expect(closed).resolves.toBeUndefined()
+  front.close()
 })

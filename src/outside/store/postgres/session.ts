@@ -1,7 +1,7 @@
-import { setTimeout as delay, setInterval as every } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { Server } from '../../../language/config/postgres-address.ts'
-import { backoffMs } from '../../../runtime/time.ts'
+import { backoffMs, oneAtATime } from '../../../runtime/time.ts'
 import { neededAfter, type SchemaStep, STEPS, tooNew, VERSION } from '../schema.ts'
 import { StoreTooNew } from '../store.ts'
 import { asStoreError, isPermanent } from './errors.ts'
@@ -35,32 +35,28 @@ export function startSession(server: Server, onUp: () => void, onDown: (error: E
     const lost = Promise.withResolvers<never>()
     // The connection may break during another await, which then fails, too.
     lost.promise.catch(() => undefined)
-    const onEnd = (): void => lost.reject(new Error('The connection was closed.'))
-    client.on('error', lost.reject)
-    client.on('end', onEnd)
-    closing.signal.addEventListener('abort', onEnd)
     leaveNow = lost.reject
-    const over = new AbortController()
+    client.on('error', lost.reject)
+    client.on('end', () => lost.reject(new Error('The connection was closed.')))
+    const ping = async (): Promise<void> => {
+      const sent = performance.now()
+      const now = await askWritable(client, server, 'transload.now_ms()')
+      clockOffsetMs = Number(now) - (sent + performance.now()) / 2
+    }
+    // One at a time: a server that hangs must not face a queue of pings.
+    const pings = oneAtATime(() => ping().catch(lost.reject))
+    let timer: NodeJS.Timeout | undefined
     try {
+      closing.signal.throwIfAborted()
       await migrate(client)
-      const ping = async (): Promise<void> => {
-        const sent = performance.now()
-        const now = await askWritable(client, server, 'transload.now_ms()')
-        clockOffsetMs = Number(now) - (sent + performance.now()) / 2
-      }
       await ping()
       onUp()
       start()
-      // One at a time: a server that hangs must not face a queue of pings.
-      const pinging = async (): Promise<void> => {
-        for await (const _ of every(PING_EVERY_MS, undefined, { signal: over.signal })) await ping()
-      }
-      pinging().catch(lost.reject)
+      timer = setInterval(pings.run, PING_EVERY_MS)
       return await lost.promise
     } finally {
-      over.abort()
+      clearInterval(timer)
       leaveNow = () => undefined
-      closing.signal.removeEventListener('abort', onEnd)
       end(client)
     }
   }
@@ -92,6 +88,7 @@ export function startSession(server: Server, onUp: () => void, onDown: (error: E
     leave: (why: Error): void => leaveNow(why),
     async close(): Promise<void> {
       closing.abort()
+      leaveNow(new Error('The store is closed.'))
       await ended
     },
   }
