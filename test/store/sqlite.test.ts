@@ -15,6 +15,7 @@ import { openSqliteStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
 import { size } from '../size.ts'
+import { fillDisk } from './full-disk.ts'
 import { named, newClaim, quote, scanned } from './samples.ts'
 import { listen } from './states.ts'
 
@@ -54,9 +55,8 @@ test("another program's database and a file that is not a database are refused a
 })
 
 test('a disk that fills up in a batch with an invalid write fails only what did not fit, and the store continues', async () => {
-  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  room[0] = 200
-  const store = await open({ room })
+  const makeRoom = fillDisk(200)
+  const store = await open({ blocks: true })
   // They are repeated one by one after the invalid one has undone their common commit; each then gets its own result.
   const writes = await Promise.allSettled([
     put(store, 'N-1'),
@@ -68,7 +68,7 @@ test('a disk that fills up in a batch with an invalid write fails only what did 
     { reason: { message: expect.stringMatching(/refused a write/) } },
     { reason: { message: expect.stringMatching(/cannot write: .*full/) } },
   ])
-  room[0] = 0
+  makeRoom()
   await put(store, 'N-2')
   expect(await namesIn(store)).toEqual(['N-1', 'N-2'])
 })

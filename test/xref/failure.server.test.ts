@@ -10,6 +10,7 @@ import { openSandbox } from '../bookings/desk.ts'
 import { serve } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
 import { get, post, startGateway, type WholeAnswer } from '../gateway.ts'
+import { fillDisk } from '../store/full-disk.ts'
 import { type PostgresServer, startPostgres } from '../store/postgres-server.ts'
 import { listen } from '../store/states.ts'
 import { approve, quote } from './program.ts'
@@ -142,12 +143,11 @@ test('PostgreSQL that is stopped and started under load', async () => {
 })
 
 test('a full disk', async () => {
-  const room = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
-  room[0] = 60
+  const makeRoom = fillDisk(60)
   const states = listen()
   const place = folder()
   const path = join(place, 'store.db')
-  const store = await openSqliteStore({ path, room, onState: states.onState })
+  const store = await openSqliteStore({ path, blocks: true, onState: states.onState })
   const gateway = await startGateway({ store, env: { EMERGENCY_LOG_FILE: join(place, 'emergency.ndjson') } })
   const full = states.next(false)
   const load = callersOf(gateway, 'W')
@@ -172,7 +172,7 @@ test('a full disk', async () => {
   }
 
   const ready = states.next(true)
-  room[0] = 0
+  makeRoom()
   await ready
   await expectWithStore(gateway, 'W-ROOM')
   await expectAllApproved(gateway, load.given)

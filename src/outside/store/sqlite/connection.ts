@@ -26,26 +26,23 @@ export const MAX_WAL_PAGES = 8_000
 /** The writing connection. */
 export type Connection = ReturnType<typeof openConnection>
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly path: string
   /** The file that the path must lead to; undefined for any file, which is made if it does not exist. */
   readonly file: FileIdentity | undefined
   /** The least count of commits that the file must have; undefined for any. */
   readonly commits: number | undefined
-  /** How many pages fit on the disk; 0 for no limit. */
-  readonly room: number
   /** The store's time. */
   readonly now: number
 }
 
 /** Opens the writing connection to a database of this program's version. */
-export function openConnection({ path, file, commits, room, now }: ConnectionOptions) {
+export function openConnection({ path, file, commits, now }: ConnectionOptions) {
   if (file) checkIdentity(path, file)
   else makeFile(path)
   const db = new DatabaseSync(file ? existingDatabase(path) : path, { timeout: BUSY_TIMEOUT_MS })
   try {
     db.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = MEMORY`)
-    if (room > 0) db.exec(`PRAGMA max_page_count = ${room}`)
     const session = createSession(db, now)
     migrate(db)
     db.exec(`PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${MAX_WAL_PAGES}`)

@@ -84,8 +84,8 @@ function openFile(data: WorkerData, send: (reply: WriterReply) => void) {
   let retry: NodeJS.Timeout | undefined
 
   function connect(): Connection {
-    const { path, room, now = Date.now() } = data
-    const opened = openConnection({ path, file: identity, commits, now, room: room?.[0] ?? 0 })
+    const { path, now = Date.now() } = data
+    const opened = openConnection({ path, file: identity, commits, now })
     identity = opened.guard.identity
     return opened
   }

@@ -26,14 +26,9 @@ const STEPS: ReadonlySet<string> = new Set(['prune', 'turnDay'])
 export async function openSqliteStore({
   path,
   onState,
-  room,
   now = Date.now,
   blocks = false,
-}: StoreOptions & {
-  readonly path: string
-  /** For tests: how many pages fit on the disk. */
-  readonly room?: Int32Array<SharedArrayBuffer>
-}): Promise<Store> {
+}: StoreOptions & { readonly path: string }): Promise<Store> {
   const file = resolve(path)
   const readiness = createReadiness(onState)
   let reader: ReturnType<typeof openReader> | undefined
@@ -44,7 +39,7 @@ export async function openSqliteStore({
     reader = undefined
   }
 
-  const writer = startWriter(blocks ? inThisThread : takeThread, { path: file, room }, now, readiness.set, disconnect)
+  const writer = startWriter(blocks ? inThisThread : takeThread, { path: file }, now, readiness.set, disconnect)
 
   function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')

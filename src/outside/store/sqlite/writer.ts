@@ -51,8 +51,6 @@ export interface WorkerData {
   readonly file?: FileIdentity | undefined
   /** The store's time. */
   readonly now?: number
-  /** For tests: how many pages fit on the disk; 0 for no limit. Read when a connection opens. */
-  readonly room?: Int32Array<SharedArrayBuffer> | undefined
 }
 
 interface PendingWrite extends Write {
