@@ -1,5 +1,6 @@
 import { pipeline, type Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
+import { errorCodeOf } from '../language/config/json-file.ts'
 import { isObject } from '../language/text/json.ts'
 import { escapeControls, escapeSequence, isUuid } from '../language/text/service-text.ts'
 import type { Kind } from '../outside/store/store.ts'
@@ -200,8 +201,7 @@ export async function* decodedText(input: Readable): AsyncGenerator<string> {
     for await (const chunk of input) yield decoder.decode(chunk, { stream: true })
     yield decoder.decode()
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
+    if (errorCodeOf(error) !== 'ERR_ENCODING_INVALID_ENCODED_DATA') throw error
     throw new FileUnreadable('is not UTF-8; convert it first', { cause: error })
   }
 }

@@ -2,6 +2,7 @@ import { debuglog, inspect } from 'node:util'
 import { CommanderError } from 'commander'
 import type { Config } from '../../language/config/config.ts'
 import { configurationErrors } from '../../language/config/errors.ts'
+import { errorCodeOf } from '../../language/config/json-file.ts'
 import { StoreDown, StoreTooNew } from '../../outside/store/store.ts'
 import { printError } from './output.ts'
 
@@ -100,7 +101,7 @@ export function namingFile(error: unknown, file: string): unknown {
 
 /** Reports whether Node's permission model refused an access; the message names the flag that would allow it. */
 const isAccessDenied = (error: unknown): error is Error & { readonly resource?: string } =>
-  error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED'
+  errorCodeOf(error) === 'ERR_ACCESS_DENIED'
 
 /** Returns an error that names the setting of an address that cannot be used; any other error unchanged. */
 export function listenFailure(error: unknown, { HOST, PORT, ADMIN_HOST, ADMIN_PORT }: Config): unknown {

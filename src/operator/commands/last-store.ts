@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { type Config, DEFAULT_STORE } from '../../language/config/config.ts'
 import { ConfigErrors, configurationErrors } from '../../language/config/errors.ts'
+import { errorCodeOf } from '../../language/config/json-file.ts'
 import { engineOf, pathOf } from '../../language/config/store-address.ts'
 import { copyReads, MOVED } from '../../outside/store/copy.ts'
 import { messageOf, openReader } from '../../outside/store/sqlite/connection.ts'
@@ -287,6 +288,6 @@ function textOf(file: string | undefined): string | undefined {
   try {
     return file && readFileSync(file, 'utf8')
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ENOENT' ? undefined : ''
+    return errorCodeOf(error) === 'ENOENT' ? undefined : ''
   }
 }
