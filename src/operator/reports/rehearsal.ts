@@ -6,7 +6,7 @@ import { fieldProblems, looseName, meantField } from '../../language/mapping/fie
 import { fieldsOf, placesOf } from '../../language/mapping/row-parts.ts'
 import { keptFields } from '../../runtime/record.ts'
 import { style } from '../pages/fixed.ts'
-import { type Html, shown, textTable } from '../pages/layout.ts'
+import { type Column, type Html, named, shareBar, shown, table, textTable } from '../pages/layout.ts'
 import { aligned, errorTitle, grouped, largestFirst, plural, titled, total } from '../words.ts'
 import { tableOf } from './tables.ts'
 import { percent } from './verdict.ts'
@@ -253,7 +253,7 @@ export function pageOf(report: Report): string {
   const parts = sections.map((one) => html`<h2>${one.title}</h2>${textTable(one)}`)
   const refusals = sections[0]?.title === 'Refusals' ? 1 : 0
   return `${html`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption, body::before { display: none; } td bdi { overflow-wrap: break-word; }</style></head>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Rehearsal – Transload</title><style>${raw(style.body)} caption, body::before { display: none; } td bdi { overflow-wrap: break-word; } .share { background: var(--good); } .share rect { fill: var(--bad); }</style></head>
 <body><main><h1>${headlineOf(report)}</h1><p>${shown(verdictOf(report))}</p>
 ${parts.slice(0, refusals)}
 ${outcomesByCaller(report)}
@@ -268,31 +268,21 @@ function headlineOf({ calls: { all, refused } }: Report): string {
   return `${grouped(refused)} of ${plural(all, 'call')} would be refused`
 }
 
-const MOST_BARS = 30
-const KINDS = [
-  ['refused', 'bad', 'refused'],
-  ['lossy', 'warn', 'with a loss or an assumption'],
-  ['pass', 'good', 'pass'],
-] as const
-
-/** Draws a bar for each caller, most refusals first: the share of its calls that is refused, that loses something, that passes. */
+/** Shows what becomes of each caller's calls, most refusals first. */
 function outcomesByCaller({ groups }: Report): Html {
   const callers = [...Map.groupBy(groups, ({ caller }) => caller)]
-    .map(([name, own]) => {
+    .map(([caller, own]) => {
       const [refused, lossy, pass] = [total(own, 'refused'), total(own, 'lossy'), total(own, 'pass')]
-      return { name, refused, lossy, pass, all: refused + lossy + pass }
+      return { caller, refused, lossy, pass, share: refused / (refused + lossy + pass) }
     })
-    .filter(({ all }) => all > 0)
+    .filter(({ share }) => !Number.isNaN(share))
     .sort((one, other) => other.refused - one.refused || other.lossy - one.lossy)
-  const bars = callers.slice(0, MOST_BARS).map(({ name, all, ...one }) => {
-    let x = 0
-    const parts = KINDS.map(([key, color, words]) => {
-      const width = (100 * one[key]) / all
-      x += width
-      return html`<rect fill="var(--${color})" x="${x - width}" width="${width}" height="10"><title>${grouped(one[key])} ${words}</title></rect>`
-    })
-    const said = `${shown(name)}: ${grouped(one.refused)} of ${plural(all, 'call')} would be refused (${percent(one.refused / all)}), ${grouped(one.lossy)} pass with a loss or an assumption, ${grouped(one.pass)} pass`
-    return html`<p>${said}<svg viewBox="0 0 100 10" width="100%" height="14" preserveAspectRatio="none" role="img" aria-label="${said}">${parts}</svg></p>`
-  })
-  return html`<h2>Outcomes by caller</h2><p>${KINDS.map(([, color, words]) => html`<svg aria-hidden="true" width="10" height="10"><rect fill="var(--${color})" width="10" height="10"/></svg> ${words} `)}</p>${bars}${callers.length > bars.length ? html`<p class="soft">${plural(callers.length - bars.length, 'caller')} with fewer refusals not shown.</p>` : ''}`
+  const columns: readonly Column<(typeof callers)[number]>[] = [
+    ['Caller', 'caller', named],
+    ['Share that would be refused', ({ share }) => html`${shareBar(share)} ${percent(share)}`],
+    ['Refused', 'refused'],
+    ['With a loss or an assumption', 'lossy'],
+    ['Pass', 'pass'],
+  ]
+  return html`<h2>Outcomes by caller</h2>${table('Outcomes by caller', columns, callers.slice(0, MOST_SHOWN), 'plain')}`
 }
