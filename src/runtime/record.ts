@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs'
+import { closeSync, constants, createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { dirname } from 'node:path'
 import { tables } from '../../mappings/index.ts'
@@ -55,7 +55,6 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   let file: WriteStream | undefined
   let bytes = 0
   let openedAt = 0
-  let isPipe = false
   open()
 
   /** Begins a file with its own key; an existing file keeps its lines under another name. */
@@ -65,10 +64,8 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     mask = RECORD_VALUES === 'plain' ? String : createMask(shown)
     append(() => {
       makeFolder(dirname(path))
-      const found = statSync(path, { throwIfNoEntry: false })
-      isPipe = found?.isFIFO() ?? false
       // A device stays where it is.
-      if (found?.isFile()) renameSync(path, `${path}.1`)
+      if (statSync(path, { throwIfNoEntry: false })?.isFile()) renameSync(path, `${path}.1`)
     })
   }
 
@@ -77,7 +74,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     try {
       prepare()
       // Opened at once, because the next rotation has to find it.
-      file = createWriteStream(path, { fd: openSync(path, 'a', OWNER_ONLY) })
+      file = createWriteStream(path, { fd: openToAppend(path) })
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
     } catch (err) {
       log.warn({ err }, 'RECORD_FILE cannot be opened')
@@ -85,8 +82,6 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   }
 
   function openAgain(): void {
-    // This would wait for another reader.
-    if (isPipe) return
     if (file) {
       append()
       // The error may have cut off a line.
@@ -113,6 +108,18 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       open()
     },
     close: () => new Promise<void>((resolve) => (file && !file.destroyed ? file.end(resolve) : resolve())),
+  }
+}
+
+/** Opens a file. It fails for a pipe that nobody reads, where Node would wait for a reader, and no signal could end the gateway. */
+function openToAppend(path: string): number {
+  const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants
+  const probe = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, OWNER_ONLY)
+  try {
+    return openSync(path, 'a')
+  } finally {
+    // Not before: the reader of a pipe would find its end.
+    closeSync(probe)
   }
 }
 

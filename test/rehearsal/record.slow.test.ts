@@ -142,11 +142,10 @@ test('after an error of the disk, calls are recorded again', async () => {
   expect(readFileSync(RECORD_FILE, 'utf8')).toContain('one')
 })
 
-test('a file that cannot be put aside is not continued, and a pipe whose reader has left is not waited for', async () => {
+test('a file that cannot be put aside is not continued', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
-  const warn = vi.fn()
-  const { RECORD_FILE, incoming, call, options } = await callTo(warn)
+  const { RECORD_FILE, options } = await callTo()
   writeFileSync(RECORD_FILE, 'earlier\n')
   mkdirSync(`${RECORD_FILE}.1/kept`, { recursive: true })
   const recorder = openRecorder({ RECORD_FILE, ...options })
@@ -157,19 +156,40 @@ test('a file that cannot be put aside is not continued, and a pipe whose reader 
   expect(recorder?.begin()).toBeDefined()
   await recorder?.close()
   expect(readFileSync(`${RECORD_FILE}.1`, 'utf8')).toBe('earlier\n')
+})
 
-  const pipe = `${RECORD_FILE}-pipe`
+test('a pipe is not waited for, and is recorded to whenever somebody reads it', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const warn = vi.fn()
+  const { RECORD_FILE: pipe, incoming, call, options } = await callTo(warn)
   execFileSync('mkfifo', [pipe])
-  const reader = spawn('cat', [pipe], { stdio: 'ignore' })
-  const piped = openRecorder({ RECORD_FILE: pipe, ...options })
-  reader.kill()
-  await once(reader, 'close')
-  warn.mockClear()
-  piped?.end({ body: readBody(Buffer.from('{"Foo":"one"}'), ''), reply: undefined }, call, incoming, 200)
-  await expect.poll(() => warn.mock.calls.length).toBe(1)
   // Otherwise a wait would have no end.
-  const later = spawn('sh', ['-c', `sleep 2; exec cat "${pipe}"`], { stdio: 'ignore', detached: true })
-  onTestFinished(() => void process.kill(-(later.pid ?? 0), 'SIGKILL'))
-  vi.advanceTimersByTime(11_000)
-  expect(piped?.begin()).toBeUndefined()
+  const late = spawn('sh', ['-c', `sleep 3; exec cat "${pipe}"`], { stdio: 'ignore', detached: true })
+  const recorder = openRecorder({ RECORD_FILE: pipe, ...options })
+  process.kill(-(late.pid ?? 0), 'SIGKILL')
+  expect(recorder?.begin()).toBeUndefined()
+  for (let reader = 0; reader < 2; reader += 1) {
+    const cat = spawn('cat', [pipe])
+    let read = ''
+    cat.stdout.on('data', (text) => {
+      read += text
+    })
+    await expect
+      .poll(() => {
+        vi.advanceTimersByTime(11_000)
+        return recorder?.begin()
+      })
+      .toBeDefined()
+    const end = () =>
+      recorder?.end({ body: readBody(Buffer.from('{"Foo":"one"}'), ''), reply: undefined }, call, incoming, 200)
+    end()
+    await expect.poll(() => read).toContain('one')
+    cat.kill()
+    await once(cat, 'close')
+    warn.mockClear()
+    end()
+    await expect.poll(() => warn.mock.calls.length).toBe(1)
+    expect(recorder?.begin()).toBeUndefined()
+  }
 })
