@@ -1,7 +1,14 @@
 import { toGatewayError } from '../edge/answers.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { withoutKnown } from '../language/mapping/overlay.ts'
-import { foreignShipment, isCanceled, isGone, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
+import {
+  foreignShipment,
+  isCanceled,
+  isGone,
+  isNotWhole,
+  type Shipment,
+  shipmentWithId,
+} from '../outside/service/proofs.ts'
 import type { UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle } from '../outside/store/claim.ts'
@@ -127,7 +134,11 @@ export async function mergeIntoApproved(
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause
-        : new NotBooked(gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON })),
+        : new NotBooked(
+            isNotWhole(cause)
+              ? gatewayError('service-unavailable/approved-part', {}, { cause })
+              : gatewayError('service-unavailable/approved', {}, { cause, ...RETRY_SOON }),
+          ),
   }
   try {
     const merged = await merge(merging, claim.tenant, sending, rooms)

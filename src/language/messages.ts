@@ -128,12 +128,16 @@ export const messages = {
     "The service's reply does not match the request: {fault}. It is not known whether the change was made. It is safe to send it again.",
   'reply-doubtful/cancellation':
     "The service's reply does not match the request: {fault}. The shipment may not be canceled. Cancel it again later.",
+  'reply-doubtful/part':
+    "The service does not show the shipment's {part}. An update might delete it, so nothing was changed. Contact the operator of this gateway.",
   'reply-doubtful/accepted':
     'The service accepted the request but has not confirmed that it is done. Read the shipment in a few minutes, before you send this again.',
   'service-unavailable': 'The service is unavailable. Try again later.{serviceSays}',
   'service-unavailable/proof': 'The service did not confirm your credential, so nothing was sent. Try again later.',
   'service-unavailable/approved':
     "The booking's quote is approved, but the service did not confirm whether a shipment exists, so nothing was sent. Send the booking again in a few seconds.",
+  'service-unavailable/approved-part':
+    "The booking's quote is approved, but the service does not show all of its shipment, so nothing was sent. Do not rebook it; contact the operator of this gateway.",
   'outcome-unknown':
     'It is not known whether this booking was made. It will not be sent again. Do not rebook it; contact the operator of this gateway and give them {key}.',
   'outcome-unknown/under-way':

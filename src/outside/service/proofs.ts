@@ -1,4 +1,4 @@
-import { type GatewayError, gatewayError } from '../../language/errors.ts'
+import { GatewayError, gatewayError } from '../../language/errors.ts'
 import type { Draft } from '../../language/mapping/paths.ts'
 import { isObject, isStructure, scalarText } from '../../language/text/json.ts'
 import { serviceId } from '../../language/text/service-text.ts'
@@ -196,11 +196,16 @@ const OF_THE_CALL = /^(?:success|successful|succeeded|ok|okay|true|done|accepted
  */
 export function requireWhole({ body }: Shipment): void {
   const { pickup, vehicles } = body
-  if (!isObject(pickup) || !Array.isArray(vehicles) || !vehicles.every(isObject)) {
-    throw doubtful('it does not show the whole shipment')
-  }
-  if (vehicles.some((vehicle) => idAt(vehicle, 'id') === undefined)) throw doubtful('it shows a vehicle without its id')
+  if (!isObject(pickup)) throw lacking('pickup')
+  if (!Array.isArray(vehicles) || !vehicles.every(isObject)) throw lacking('vehicles')
+  if (vehicles.some((vehicle) => idAt(vehicle, 'id') === undefined)) throw lacking("vehicles' ids")
 }
+
+const lacking = (part: string): GatewayError => gatewayError('reply-doubtful/part', { part })
+
+/** Reports whether an error is that of a shipment that is not complete enough to be sent back. */
+export const isNotWhole = (error: unknown): boolean =>
+  error instanceof GatewayError && error.about === 'reply-doubtful/part'
 
 /** Returns the id at a key in a body of any shape, as text; undefined if there is none. */
 export function idAt(body: unknown, key: string): string | undefined {
