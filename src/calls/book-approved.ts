@@ -19,7 +19,7 @@ import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { foreignPart, openBookingsOf } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
-import { seenShipment, vinOf } from './subject.ts'
+import { seenShipment, vinError, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
@@ -127,9 +127,12 @@ export async function mergeIntoApproved(
     },
     choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
-      const choice = chooseVehicle({ vin, use: 'update', changesVehicle: false }, [seen])
-      // The quote may have been for another vehicle, or for none.
-      return 'is' in choice ? { entry: 0, vin: 'changed' as const } : choice
+      const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
+      if (!('is' in choice)) return choice
+      // The quote may have been for vehicles without a VIN, or for none.
+      const blank = seen.vehicles.findIndex((vehicle) => !vehicle.vin)
+      if (blank < 0 && seen.vehicles.length > 1) throw new NotBooked(vinError(choice, vin, 'update'))
+      return { entry: Math.max(blank, 0), vin: 'changed' as const }
     },
     readError: (cause: unknown) =>
       cause instanceof NotBooked
