@@ -1,11 +1,6 @@
 import { messageOf } from '../../../language/config/store-address.ts'
 import { StoreDown, StoreTooNew } from '../store.ts'
 
-/** Thrown if the store works but rejects this write. */
-class WriteRefused extends Error {
-  override readonly name = 'WriteRefused'
-}
-
 /** Reports whether a server error is in a class, by its SQLSTATE. */
 const hasCode = (codes: RegExp) => (error: unknown) =>
   error instanceof Error && 'code' in error && codes.test(String(error.code))
@@ -36,11 +31,11 @@ export function isPermanent(error: unknown): boolean {
   return error instanceof StoreTooNew || isWrongAddress(error)
 }
 
-/** Returns the error for the caller: `WriteRefused` for an invalid write, else `StoreDown`. */
+/** Returns the error for the caller: `StoreDown`, unless the store works but refuses this write. */
 export function asStoreError(error: unknown): Error {
-  if (error instanceof StoreDown || error instanceof StoreTooNew || error instanceof WriteRefused) return error
+  if (error instanceof StoreDown || error instanceof StoreTooNew) return error
   const message = messageOf(error)
-  if (isInvalidWrite(error)) return new WriteRefused(`The store refused a write: ${message}`, { cause: error })
+  if (isInvalidWrite(error)) return new Error(`The store refused a write: ${message}`, { cause: error })
   const what = isWrongAddress(error) ? 'refuses the gateway' : 'does not answer'
   return new StoreDown(`PostgreSQL ${what}: ${message}`, { cause: error })
 }

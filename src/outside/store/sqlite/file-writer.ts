@@ -84,8 +84,7 @@ function openFile(data: WorkerData, send: (reply: WriterReply) => void) {
   let retry: NodeJS.Timeout | undefined
 
   function connect(): Connection {
-    const { path, now = Date.now() } = data
-    const opened = openConnection({ path, file: identity, commits, now })
+    const opened = openConnection({ ...data, file: identity, commits })
     identity = opened.guard.identity
     return opened
   }

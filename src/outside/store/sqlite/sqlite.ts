@@ -39,7 +39,7 @@ export async function openSqliteStore({
     reader = undefined
   }
 
-  const writer = startWriter(blocks ? inThisThread : takeThread, { path: file }, now, readiness.set, disconnect)
+  const writer = startWriter(blocks ? inThisThread : takeThread, file, now, readiness.set, disconnect)
 
   function read<T>(work: Work<T>): T {
     if (closed) throw new StoreDown('The store is closed.')

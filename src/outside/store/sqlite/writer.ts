@@ -48,9 +48,9 @@ export type WriterReply =
 export interface WorkerData {
   readonly path: string
   /** The file that this process opened before; undefined at the start. */
-  readonly file?: FileIdentity | undefined
+  readonly file: FileIdentity | undefined
   /** The store's time. */
-  readonly now?: number
+  readonly now: number
 }
 
 interface PendingWrite extends Write {
@@ -62,7 +62,7 @@ interface PendingWrite extends Write {
 /** Starts a writer by `begin`, and restarts it if it dies. `onLost` is called when the store's files are lost. */
 export function startWriter(
   begin: () => WriterEnd,
-  data: WorkerData,
+  path: string,
   now: () => number,
   onState: (state: StoreState) => void,
   onLost: () => void,
@@ -88,7 +88,7 @@ export function startWriter(
 
   function start(): void {
     worker = begin()
-    worker.postMessage({ ...data, now: now(), file } satisfies WorkerData)
+    worker.postMessage({ path, now: now(), file } satisfies WorkerData)
     worker.onMessage(receive)
     worker.onEnd((cause) => {
       worker = undefined
@@ -198,7 +198,7 @@ export function startWriter(
     /** To be called when a read meets content that SQLite did not write; from then on, nothing is read or written. */
     reportDamage(reason: string): void {
       isDamaged = true
-      const error = new StoreDown(damaged(data.path, reason).message)
+      const error = new StoreDown(damaged(path, reason).message)
       lose(error)
       onState({ ready: false, error })
     },
