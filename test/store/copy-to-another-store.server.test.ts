@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { copyStore } from '../../src/operator/commands/store.ts'
-import type { CopiedTable } from '../../src/outside/store/copy.ts'
+import type { CopiedRow, CopiedTable } from '../../src/outside/store/copy.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { type Store, StoreDown } from '../../src/outside/store/store.ts'
 import { newFolder } from '../command.ts'
@@ -82,7 +82,7 @@ test('continues after an interruption, and refuses a target with other data or o
   await filled(source)
   const failing = {
     ...target,
-    addRows: async (table: CopiedTable, rows: never) => {
+    addRows: async (table: CopiedTable, rows: readonly CopiedRow[]) => {
       if (table.name === 'quotes') throw new Error('interrupted')
       await target.addRows(table, rows)
     },

@@ -1,7 +1,6 @@
 import { isSameThing } from '../../language/text/service-text.ts'
 import { demandWhole } from './copy.ts'
-import { isAlive, isRenewed } from './instance.ts'
-import { LOCK_LEASE_MS, type LockRows } from './locks.ts'
+import { isRenewed } from './instance.ts'
 import { nameReads, nameWrites } from './names.ts'
 import { CLAIMS } from './schema.ts'
 import type {
@@ -9,15 +8,15 @@ import type {
   BookedVehicle,
   Claim,
   ClaimChange,
-  ClaimReads,
+  ClaimFilter,
   ClaimState,
-  ClaimWrites,
+  ClaimVersion,
   KnownVehicles,
-  Locks,
+  NamesWrite,
   NewClaim,
   Vehicle,
 } from './store.ts'
-import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { now, sql, TODAY, type Work } from './work.ts'
 
 const STATES: readonly ClaimState[] = ['sending', 'booked', 'refused', 'unknown', 'freed']
 
@@ -161,31 +160,44 @@ const entryOf = ({ changedAt, state, instance }: Claim, from: AuditEntry['from']
 
 const IS_ALIVE = isRenewed('$1::bigint')
 
-export const claimReads: WorkOf<ClaimReads & Pick<Locks, 'isLocked'>> = {
-  *findClaim(tenant, key) {
+/** Reads from the record of bookings. */
+export const claimReads = {
+  *findClaim(tenant: string, key: string): Work<Claim | undefined> {
     return (yield* CLAIMS.read(FIND_CLAIM, tenant, key))[0]
   },
-  *claimByHandle(handle) {
+  *claimByHandle(handle: string): Work<Claim | undefined> {
     return (yield* CLAIMS.read(`${SELECT_CLAIMS} WHERE handle = $1`, handle))[0]
   },
-  *holderOf(wanted) {
+  /** Returns the claim that a wanted one would meet, without taking anything: it holds the key, or is for the same vehicle. */
+  *holderOf(wanted: NewClaim): Work<Claim | undefined> {
     return (yield* claimPlace(wanted, yield* now())).holder
   },
-  *claimsOfShipment(tenant, shipment) {
+  /** Returns the claims of a shipment, however they and the caller spell its UUID. */
+  *claimsOfShipment(tenant: string, shipment: string): Work<readonly Claim[]> {
     const text = `${SELECT_CLAIMS} WHERE tenant = $1 AND lower(shipment) = lower($2) AND shipment <> ''
       ORDER BY created_at, handle`
     return (yield* CLAIMS.read(text, tenant, shipment)).filter((claim) => isSameThing(claim.shipment, shipment))
   },
-  *claimsOfReference(tenant, reference) {
+  /** Returns the claims of a reference in any case, oldest first. */
+  *claimsOfReference(tenant: string, reference: string): Work<readonly Claim[]> {
     const text = `${SELECT_CLAIMS} WHERE ${isCalled('lower(reference)', 'lower($2)')} AND tenant = $1
       AND reference <> '' ORDER BY created_at, handle`
     return yield* CLAIMS.read(text, tenant, reference)
   },
   /**
-   * Reads each state in order, by one index for all tenants and one for each. Claims with a name are read by the indexes of names, which a
-   * plain `state` would lose to the index of states.
+   * Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). Reads each state in order, by one index for all
+   * tenants and one for each. Claims with a name are read by the indexes of names, which a plain `state` would lose to the index of states.
    */
-  *listClaims({ state, tenant, since, until, after, name, limit = LIST_LIMIT, newest = false }) {
+  *listClaims({
+    state,
+    tenant,
+    since,
+    until,
+    after,
+    name,
+    limit = LIST_LIMIT,
+    newest = false,
+  }: ClaimFilter): Work<readonly Claim[]> {
     const order = newest ? 'DESC' : 'ASC'
     const values: (string | number)[] = [limit]
     const given = (value: string | number) => `$${values.push(value) + 1}`
@@ -209,7 +221,8 @@ export const claimReads: WorkOf<ClaimReads & Pick<Locks, 'isLocked'>> = {
     const sign = newest ? -1 : 1
     return [...found.values()].sort((one, other) => sign * byAge(one, other)).slice(0, limit)
   },
-  *countClaims(most, tenant) {
+  /** Counts the claims in each state, for one tenant or all, up to `most`. */
+  *countClaims(most: number, tenant?: string): Work<Readonly<Partial<Record<ClaimState, number>>>> {
     const counts: Partial<Record<ClaimState, number>> = {}
     for (const state of STATES) {
       const of = tenant === undefined ? '' : ' AND tenant = $3'
@@ -219,12 +232,7 @@ export const claimReads: WorkOf<ClaimReads & Pick<Locks, 'isLocked'>> = {
     }
     return counts
   },
-  *isLocked(key) {
-    const leftMs = 'until_ms - transload.lease_ms()'
-    const text = `SELECT 1 AS one FROM transload.locks WHERE key = $1 AND ${leftMs} > 0 AND ${leftMs} <= $2`
-    return (yield sql(text, key, 2 * LOCK_LEASE_MS)).length > 0
-  },
-  *audit(handle) {
+  *audit(handle: string): Work<readonly AuditEntry[]> {
     const text = `SELECT trail FROM transload.old_trails WHERE handle = $1
       UNION ALL SELECT trail FROM transload.claims WHERE handle = $1`
     const entries: readonly Entry[] = JSON.parse(`[${(yield sql(text, handle)).map(({ trail }) => trail).join()}]`)
@@ -243,8 +251,14 @@ const NAMED_BY = [
 const byAge = (one: Claim, other: Claim) =>
   one.createdAt - other.createdAt || Buffer.compare(Buffer.from(one.handle), Buffer.from(other.handle))
 
-export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
-  *claim(wanted) {
+/** The durable record of bookings that are under way, made or in doubt. */
+export const claimWrites = {
+  /**
+   * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. Of any number of callers and gateways,
+   * one wins; the others get the claim that holds the key. Under a reference, a claim that is not free holds the key, unless the wanted
+   * vehicle is provably another one. Then the wanted booking gets its own claim.
+   */
+  *claim(wanted: NewClaim): Work<{ readonly won: boolean; readonly claim: Claim }> {
     yield* demandWhole()
     for (;;) {
       const at = yield* now()
@@ -258,12 +272,20 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
       if (put.length > 0) return { won: true, claim }
     }
   },
-  *change({ tenant, key, version }, change, names) {
+  /**
+   * Changes a claim if it still has this version, otherwise returns undefined. In both cases it writes `names` first, as `put` does, so
+   * that whoever sees the change also sees them.
+   */
+  *change({ tenant, key, version }: ClaimVersion, change: ClaimChange, names?: NamesWrite): Work<Claim | undefined> {
     if (names) yield* nameWrites.put(names)
     const before = (yield* CLAIMS.read(LOCK_CLAIM, tenant, key))[0]
     return before?.version === version ? yield* updateClaim(before, change) : undefined
   },
-  *renewLease(instance, maxAgeMs) {
+  /**
+   * Renews an instance's lease. Returns true if the previous renewal is younger than this: between the two, no other instance can have
+   * treated this one's claims as abandoned.
+   */
+  *renewLease(instance: string, maxAgeMs: number): Work<boolean> {
     const [lease] = yield sql(
       'SELECT transload.lease_ms() - beat_ms AS age FROM transload.instances WHERE instance = $1',
       instance,
@@ -276,10 +298,12 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
     const age = Number(lease?.['age'])
     return age >= 0 && age < maxAgeMs
   },
-  *endLease(instance) {
+  /** Ends an instance's lease now. */
+  *endLease(instance: string): Work<void> {
     yield sql('DELETE FROM transload.instances WHERE instance = $1', instance)
   },
-  *orphanClaims(silentForMs, by) {
+  /** Turns the `sending` claims of instances without a renewal for this long into `unknown`, and returns them. */
+  *orphanClaims(silentForMs: number, by: string): Work<readonly Claim[]> {
     const gone = yield* CLAIMS.read(
       `${SELECT_CLAIMS} AS claim WHERE state = 'sending' AND NOT EXISTS (SELECT 1 FROM transload.instances AS alive
         WHERE alive.instance = claim.instance AND ${IS_ALIVE}) ORDER BY tenant, key FOR UPDATE`,
@@ -291,27 +315,6 @@ export const claimWrites: WorkOf<ClaimWrites & LockRows> = {
       orphaned.push(yield* updateClaim(claim, { state: 'unknown', instance: by, why }))
     }
     return orphaned.sort(byAge)
-  },
-  *takeLock(key, holder, leaseMs) {
-    // A lock that would last longer than its lease was taken before the machine's last start. Times are those of the comparison, not of the
-    // row to insert: another process may take or renew the lock while this statement waits for it.
-    const take = sql(
-      `INSERT INTO transload.locks AS lock (key, holder, until_ms) VALUES ($1, $2, transload.lease_ms() + $3::bigint)
-        ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
-        WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
-          OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,
-      key,
-      holder,
-      leaseMs,
-    )
-    if ((yield take).length > 0) return true
-    const [lock] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', key)
-    if (!lock || isAlive(String(lock['holder']))) return false
-    yield* claimWrites.dropLock(key, String(lock['holder']))
-    return (yield take).length > 0
-  },
-  *dropLock(key, holder) {
-    yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
   },
 }
 

@@ -1,32 +1,11 @@
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { StoreDown } from './store.ts'
-import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, sql, type Work } from './work.ts'
 
 /** A value in a table that is copied. */
 type Value = string | number | null
 /** The values of a row, in the order of its columns. */
 export type CopiedRow = readonly Value[]
-
-/** Reads whole rows, for a copy from one store to another. */
-export interface CopyReads {
-  /** Returns the tables to copy, as the database describes them. */
-  copiedTables(): Promise<readonly CopiedTable[]>
-  /** Returns the rows after a given one, in the order of their key. */
-  rowsAfter(table: CopiedTable, after: CopiedRow | undefined): Promise<readonly CopiedRow[]>
-  /** Returns the gateways that use the store now. */
-  liveInstances(): Promise<readonly string[]>
-  /** Returns the store from which an unfinished copy into this one has begun. */
-  copiedFrom(): Promise<string | undefined>
-}
-
-export interface CopyWrites {
-  /** Adds rows with the columns of one of the other store's tables. */
-  addRows(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>
-  /** Marks a store; resolves when every later claim meets the mark and every earlier one can be copied. */
-  beginCopy(from: string): Promise<void>
-  /** Ends a copy; the calendar continues from this day. */
-  endCopy(day: number): Promise<void>
-}
 
 export interface CopiedTable {
   readonly name: string
@@ -74,8 +53,10 @@ export function* dropMark(): Work<void> {
   yield sql('DELETE FROM transload.locks WHERE key = $1', MARK)
 }
 
-export const copyReads: WorkOf<CopyReads> = {
-  *copiedTables() {
+/** Reads whole rows, for a copy from one store to another. */
+export const copyReads = {
+  /** Returns the tables to copy, as the database describes them. */
+  *copiedTables(): Work<readonly CopiedTable[]> {
     const rows = yield sql('SELECT * FROM transload.columns ORDER BY of_table, place')
     return [...Map.groupBy(rows, (row) => row['of_table'])].flatMap(([name, columns]) => {
       if (NOT_COPIED.has(name)) return []
@@ -90,25 +71,29 @@ export const copyReads: WorkOf<CopyReads> = {
       }
     })
   },
-  *rowsAfter(table, after) {
+  /** Returns the rows after a given one, in the order of their key. */
+  *rowsAfter(table: CopiedTable, after: CopiedRow | undefined): Work<readonly CopiedRow[]> {
     const key = table.key.join(', ')
     const where = after ? ` WHERE (${key}) > (${table.key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
     const columns = table.columns.map((column) => (column.name === 'facts' ? 'facts::text AS facts' : column.name))
     const text = `SELECT ${columns.join(', ')} FROM transload.${table.name}${where} ORDER BY ${key} LIMIT ${ROWS_AT_ONCE}`
     return (yield sql(text, ...(after ? keyOf(table, after) : []))).map((row) => rowOf(table, row))
   },
-  *liveInstances() {
+  /** Returns the gateways that use the store now. */
+  *liveInstances(): Work<readonly string[]> {
     const text = `SELECT instance FROM transload.instances WHERE ${isRenewed(String(SILENT_FOR_MS))}`
     return (yield sql(text)).map(({ instance }) => String(instance))
   },
-  *copiedFrom() {
+  /** Returns the store from which an unfinished copy into this one has begun. */
+  *copiedFrom(): Work<string | undefined> {
     const [row] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', MARK)
     return row && String(row['holder'])
   },
 }
 
-export const copyWrites: WorkOf<CopyWrites> = {
-  *addRows({ name, columns }, rows) {
+export const copyWrites = {
+  /** Adds rows with the columns of one of the other store's tables. */
+  *addRows({ name, columns }: CopiedTable, rows: readonly CopiedRow[]): Work<void> {
     const values = columns.map(({ isText }, index) => item(index, isText ? 'text' : 'bigint'))
     yield sql(
       `INSERT INTO transload.${name} (${columns.map((column) => column.name).join(', ')})
@@ -116,14 +101,16 @@ export const copyWrites: WorkOf<CopyWrites> = {
       JSON.stringify(rows),
     )
   },
-  *beginCopy(from) {
+  /** Marks a store; resolves when every later claim meets the mark and every earlier one can be copied. */
+  *beginCopy(from: string): Work<void> {
     yield sql(
       `INSERT INTO transload.locks (key, holder, until_ms) VALUES ($1, $2, ${Number.MAX_SAFE_INTEGER}) ON CONFLICT DO NOTHING`,
       MARK,
       from,
     )
   },
-  *endCopy(day) {
+  /** Ends a copy; the calendar continues from this day. */
+  *endCopy(day: number): Work<void> {
     yield sql('UPDATE transload.calendar SET day = $1', day)
     yield* dropMark()
   },

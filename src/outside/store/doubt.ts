@@ -32,18 +32,6 @@ export type StoreOrigin =
   /** The store in its place had more commits. */
   | { readonly kind: 'older' }
 
-/** Keeps the doubt about a store that may lack bookings, and the decision that ends it. */
-export interface Doubts {
-  /** Returns the current doubt; undefined if there is none. */
-  doubt(): Promise<Doubt | undefined>
-  /** Declares a doubt from now on. If a doubt began earlier and still holds, its beginning is kept. */
-  declareDoubt(doubt: NewDoubt): Promise<Doubt>
-  /** Ends the doubt, and accepts a copy as the store that belongs there; returns false if there was neither. */
-  trust(): Promise<boolean>
-  /** Returns how the store came to its place. */
-  origin(): Promise<StoreOrigin>
-}
-
 /** The counts of a store's content. */
 interface StoreContent {
   /** The number of rows, by table. */
@@ -80,6 +68,7 @@ export function* contentOf(tables: string): Work<StoreContent> {
   return { rows: countsOf(rows), claims: countsOf(claims) }
 }
 
+/** Returns the current doubt; undefined if there is none. */
 function* currentDoubt(): Work<Doubt | undefined> {
   const text = `SELECT ${DOUBTS.names} FROM transload.doubts WHERE until = 0 OR until > transload.now_ms()`
   return (yield* DOUBTS.read(text))[0]
@@ -88,6 +77,7 @@ function* currentDoubt(): Work<Doubt | undefined> {
 export const doubtReads = { doubt: currentDoubt }
 
 export const doubtWrites = {
+  /** Declares a doubt from now on. If a doubt began earlier and still holds, its beginning is kept. */
   *declareDoubt({ since, until }: NewDoubt): Work<Doubt> {
     // One declaration at a time.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')

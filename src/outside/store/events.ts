@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isRenewed, SILENT_FOR_MS } from './instance.ts'
 import { EVENTS, OPEN_EVENTS } from './schema.ts'
-import { type DatabaseRow, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, sql, TODAY, type Work } from './work.ts'
 
 /** The content of one of the service's events. */
 export interface EventContent {
@@ -125,54 +125,6 @@ export interface EventFilter {
   readonly limit?: number | undefined
 }
 
-/** Reads from the record of events. */
-interface EventReads {
-  findEvent(id: string): Promise<StoredEvent | undefined>
-  /** Returns a shipment's events, oldest first. */
-  eventsOfShipment(tenant: string, shipment: string): Promise<readonly StoredEvent[]>
-  /**
-   * Returns shipments with an event since a time, in the order of their first events: at most `limit` (1,000 by default), from the first `4
-   * × limit` events.
-   */
-  shipmentsWithEvents(tenant: string, since: number, limit?: number): Promise<readonly string[]>
-  /** Returns events, oldest first. */
-  listEvents(filter: EventFilter): Promise<readonly StoredEvent[]>
-  /** Returns those of the tenants that have a delivery ready to start. */
-  tenantsWithDue(tenants: readonly string[]): Promise<readonly string[]>
-  /** Returns some `due` events of other tenants, of shipments of which no event is leased or has changed since. */
-  abandonedEvents(tenants: readonly string[], since: number): Promise<readonly StoredEvent[]>
-  /** Returns the endpoints that are stopped or paused. */
-  endpoints(): Promise<readonly EndpointState[]>
-  /** Counts the `due` and the `parked` events of every tenant. */
-  openEvents(): Promise<readonly OpenEvents[]>
-}
-
-/**
- * The durable record of the service's events, and the queue of their deliveries. Each shipment has its own queue, in the order in which its
- * events were stored: an event is leased only if it is its shipment's first `due` one.
- */
-interface EventWrites {
-  /** Stores an event durably, and queues it for delivery if it says so. A copy of an event changes nothing. */
-  takeEvent(event: NewEvent): Promise<{ readonly taken: boolean; readonly id: string }>
-  /**
-   * Leases the first `due` event of up to `limit` shipments, longest due first. No other lease starts until this one ends: after its time,
-   * or once its instance has not renewed its own lease for ten seconds.
-   */
-  leaseEvents(tenant: string, limit: number, leaseMs: number, instance?: string): Promise<readonly StoredEvent[]>
-  /** Stores the body of every try; returns false if the lease is lost. */
-  keepBody(event: EventVersion, body: CallbackBody): Promise<boolean>
-  /** Stores the result of a try and ends the lease; returns false if the lease is lost. */
-  finishTry(event: EventVersion, outcome: TryOutcome): Promise<boolean>
-  /** Makes events `due` at once, with all their tries again, and returns how many exist. */
-  replayEvents(ids: readonly string[]): Promise<number>
-  /** Skips events that are `due` or `parked`, and returns how many. */
-  skipEvents(ids: readonly string[]): Promise<number>
-  /** Ends a stop or a pause; returns false if there was none. */
-  resumeEndpoint(tenant: string): Promise<boolean>
-}
-
-export interface Events extends EventReads, EventWrites {}
-
 /** How many events or shipments a list has by default. */
 const EVENT_LIST_LIMIT = 1_000
 /** How many events are read for each shipment in a list of shipments. */
@@ -205,22 +157,35 @@ const isWaiting = (tenant: string) =>
 /** The ids in `$1`, a list as JSON. */
 const LISTED = '(SELECT value FROM transload.each($1))'
 
-export const eventReads: WorkOf<EventReads> = {
-  *findEvent(id) {
+export const eventReads = {
+  *findEvent(id: string): Work<StoredEvent | undefined> {
     return (yield sql(`${SELECT_EVENTS} WHERE id = $1`, id)).map(eventOf)[0]
   },
-  *eventsOfShipment(tenant, shipment) {
+  /** Returns a shipment's events, oldest first. */
+  *eventsOfShipment(tenant: string, shipment: string): Work<readonly StoredEvent[]> {
     const text = `${SELECT_EVENTS} WHERE tenant = $1 AND shipment = $2 ORDER BY no`
     return (yield sql(text, tenant, shipment)).map(eventOf)
   },
-  *shipmentsWithEvents(tenant, since, limit = EVENT_LIST_LIMIT) {
+  /**
+   * Returns shipments with an event since a time, in the order of their first events: at most `limit` (1,000 by default), from the first `4
+   * × limit` events.
+   */
+  *shipmentsWithEvents(tenant: string, since: number, limit = EVENT_LIST_LIMIT): Work<readonly string[]> {
     // The inner limit bounds the work, because a tenant may have a million events since that time.
     const text = `SELECT shipment FROM (SELECT shipment, no FROM transload.events WHERE tenant = $1
       AND shipment <> '' AND received_at >= $2 ORDER BY received_at, no LIMIT $3) AS first GROUP BY shipment ORDER BY min(no) LIMIT $4`
     const rows = yield sql(text, tenant, since, limit * EVENTS_PER_SHIPMENT, limit)
     return rows.map((row) => String(row['shipment']))
   },
-  *listEvents({ tenant, state, since, until, after, limit = EVENT_LIST_LIMIT }) {
+  /** Returns events, oldest first. */
+  *listEvents({
+    tenant,
+    state,
+    since,
+    until,
+    after,
+    limit = EVENT_LIST_LIMIT,
+  }: EventFilter): Work<readonly StoredEvent[]> {
     const tests = {
       'tenant =': tenant,
       'state =': state,
@@ -233,7 +198,8 @@ export const eventReads: WorkOf<EventReads> = {
     const text = `${SELECT_EVENTS} WHERE ${where || '1 = 1'} ORDER BY no LIMIT $1`
     return (yield sql(text, limit, ...filters.map(({ value }) => value))).map(eventOf)
   },
-  *tenantsWithDue(tenants) {
+  /** Returns those of the tenants that have a delivery ready to start. */
+  *tenantsWithDue(tenants: readonly string[]): Work<readonly string[]> {
     const rows = yield sql(
       `SELECT value FROM transload.each($1) AS one WHERE NOT ${isWaiting('one.value')}
         AND EXISTS (SELECT 1 FROM transload.event_queues AS queue WHERE queue.tenant = one.value AND ${IS_DUE})`,
@@ -241,7 +207,8 @@ export const eventReads: WorkOf<EventReads> = {
     )
     return rows.map(({ value }) => String(value))
   },
-  *abandonedEvents(tenants, since) {
+  /** Returns some `due` events of other tenants, of shipments of which no event is leased or has changed since. */
+  *abandonedEvents(tenants: readonly string[], since: number): Work<readonly StoredEvent[]> {
     // A plain `shipment` would choose its index, which has all events, not the one of open events.
     const text = `${SELECT_EVENTS} AS event WHERE state IN ('due', 'parked') AND state = 'due' AND tenant NOT IN ${LISTED}
       AND NOT ${isWaiting('event.tenant')} AND EXISTS (SELECT 1 FROM transload.event_queues AS queue
@@ -250,7 +217,8 @@ export const eventReads: WorkOf<EventReads> = {
       ORDER BY shipment || '', no LIMIT ${EVENT_LIST_LIMIT}`
     return (yield sql(text, JSON.stringify(tenants), since)).map(eventOf)
   },
-  *endpoints() {
+  /** Returns the endpoints that are stopped or paused. */
+  *endpoints(): Work<readonly EndpointState[]> {
     const rows = yield sql(`SELECT * FROM transload.endpoints WHERE ${IS_WAITING} ORDER BY tenant`)
     return rows.map((row) => ({
       tenant: String(row['tenant']),
@@ -259,14 +227,20 @@ export const eventReads: WorkOf<EventReads> = {
       changedAt: Number(row['changed_at']),
     }))
   },
-  *openEvents() {
+  /** Counts the `due` and the `parked` events of every tenant. */
+  *openEvents(): Work<readonly OpenEvents[]> {
     return yield* OPEN_EVENTS.read(`SELECT tenant, state, count(*) AS count, min(received_at) AS oldest FROM transload.events
       WHERE state IN ('due', 'parked') GROUP BY tenant, state`)
   },
 }
 
-export const eventWrites: WorkOf<EventWrites> = {
-  *takeEvent(event) {
+/**
+ * The durable record of the service's events, and the queue of their deliveries. Each shipment has its own queue, in the order in which its
+ * events were stored: an event is leased only if it is its shipment's first `due` one.
+ */
+export const eventWrites = {
+  /** Stores an event durably, and queues it for delivery if it says so. A copy of an event changes nothing. */
+  *takeEvent(event: NewEvent): Work<{ readonly taken: boolean; readonly id: string }> {
     const id = eventId(event)
     const { tenant, shipment, date, digest, payload, fault } = event
     const deliver = event.deliver && fault === undefined
@@ -296,7 +270,11 @@ export const eventWrites: WorkOf<EventWrites> = {
       )
     return { taken: taken.length > 0, id }
   },
-  *leaseEvents(tenant, limit, leaseMs, instance = '') {
+  /**
+   * Leases the first `due` event of up to `limit` shipments, longest due first. No other lease starts until this one ends: after its time,
+   * or once its instance has not renewed its own lease for ten seconds.
+   */
+  *leaseEvents(tenant: string, limit: number, leaseMs: number, instance = ''): Work<readonly StoredEvent[]> {
     const queues = yield sql(
       `SELECT shipment FROM transload.event_queues AS queue WHERE tenant = $1 AND ${IS_DUE}
         AND NOT ${isWaiting('queue.tenant')} ORDER BY retry_at LIMIT $2 FOR UPDATE SKIP LOCKED`,
@@ -322,11 +300,16 @@ export const eventWrites: WorkOf<EventWrites> = {
     )
     return rows.map(eventOf).sort((one, other) => one.retryAt - other.retryAt || one.no - other.no)
   },
-  *keepBody({ id, version }, { text, format }) {
+  /** Stores the body of every try; returns false if the lease is lost. */
+  *keepBody({ id, version }: EventVersion, { text, format }: CallbackBody): Work<boolean> {
     const set = 'UPDATE transload.events SET body = $3, format = $4 WHERE id = $1 AND version = $2 RETURNING 1'
     return (yield sql(set, id, version, text, format)).length > 0
   },
-  *finishTry({ id, version }, { state, outcome, endpoint, retryInMs = 0, isFailure = state !== 'delivered' }) {
+  /** Stores the result of a try and ends the lease; returns false if the lease is lost. */
+  *finishTry(
+    { id, version }: EventVersion,
+    { state, outcome, endpoint, retryInMs = 0, isFailure = state !== 'delivered' }: TryOutcome,
+  ): Work<boolean> {
     const [queue] = yield* lockQueues([id])
     if (!queue) return false
     const finished = yield sql(
@@ -359,11 +342,14 @@ export const eventWrites: WorkOf<EventWrites> = {
     }
     return true
   },
-  replayEvents: (ids) =>
+  /** Makes events `due` at once, with all their tries again, and returns how many exist. */
+  replayEvents: (ids: readonly string[]): Work<number> =>
     changeEvents(ids, `state = 'due', outcome = 'replayed by an operator', failures = 0, retry_at = ${NOW}`, '1 = 1'),
-  skipEvents: (ids) =>
+  /** Skips events that are `due` or `parked`, and returns how many. */
+  skipEvents: (ids: readonly string[]): Work<number> =>
     changeEvents(ids, `state = 'skipped', outcome = 'skipped by an operator'`, `state IN ('due', 'parked')`),
-  *resumeEndpoint(tenant) {
+  /** Ends a stop or a pause; returns false if there was none. */
+  *resumeEndpoint(tenant: string): Work<boolean> {
     const text = `DELETE FROM transload.endpoints WHERE tenant = $1 RETURNING CASE WHEN ${IS_WAITING} THEN 1 END AS waited`
     return Number((yield sql(text, tenant))[0]?.['waited']) === 1
   },

@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { thingKey } from '../../language/text/service-text.ts'
 import { createKeyedMutex } from '../../runtime/collections.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
-import { type Locks, LockTimeout } from './store.ts'
+import { isAlive } from './instance.ts'
+import { LockTimeout, type Store } from './store.ts'
+import { sql, type VerbsOf, type Work } from './work.ts'
 
 /** The lock under which the updates of a shipment run one at a time. */
 export const updateLock = (tenant: string, shipment: string): string => `update ${tenant}\n${thingKey(shipment)}`
@@ -15,18 +17,49 @@ const HELD_FOR_MS = LOCK_LEASE_MS / 2
 /** The average pause between two tries for a lock that another process holds. */
 const POLL_MS = 40
 
-/** An engine's locks; each operation is atomic across all processes that share the store. */
-export interface LockRows {
+export const lockReads = {
+  /** Reports whether work with this key is under way, or was in a process that has died since. */
+  *isLocked(key: string): Work<boolean> {
+    const leftMs = 'until_ms - transload.lease_ms()'
+    const text = `SELECT 1 AS one FROM transload.locks WHERE key = $1 AND ${leftMs} > 0 AND ${leftMs} <= $2`
+    return (yield sql(text, key, 2 * LOCK_LEASE_MS)).length > 0
+  },
+}
+
+/** Each is atomic across all processes that share the store. */
+export const lockWrites = {
   /** Takes or renews a lock for this long; returns false if another holder has it. */
-  takeLock(key: string, holder: string, leaseMs: number): Promise<boolean>
-  dropLock(key: string, holder: string): Promise<void>
+  *takeLock(key: string, holder: string, leaseMs: number): Work<boolean> {
+    // A lock that would last longer than its lease was taken before the machine's last start. Times are those of the comparison, not of the
+    // row to insert: another process may take or renew the lock while this statement waits for it.
+    const take = sql(
+      `INSERT INTO transload.locks AS lock (key, holder, until_ms) VALUES ($1, $2, transload.lease_ms() + $3::bigint)
+        ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, until_ms = excluded.until_ms
+        WHERE lock.holder = excluded.holder OR lock.until_ms <= transload.lease_ms()
+          OR lock.until_ms > transload.lease_ms() + 2 * $3::bigint RETURNING 1`,
+      key,
+      holder,
+      leaseMs,
+    )
+    if ((yield take).length > 0) return true
+    const [lock] = yield sql('SELECT holder FROM transload.locks WHERE key = $1', key)
+    if (!lock || isAlive(String(lock['holder']))) return false
+    yield* lockWrites.dropLock(key, String(lock['holder']))
+    return (yield take).length > 0
+  },
+  *dropLock(key: string, holder: string): Work<void> {
+    yield sql('DELETE FROM transload.locks WHERE key = $1 AND holder = $2', key, holder)
+  },
 }
 
 /**
  * Creates a store's locks. Work within one process queues in memory and takes at most one lock per key. The lock is a row with a lease,
  * which needs no connection while the work runs.
  */
-export function createLocks({ takeLock, dropLock }: LockRows, holder: string): Pick<Locks, 'exclusive'> {
+export function createLocks(
+  { takeLock, dropLock }: VerbsOf<typeof lockWrites>,
+  holder: string,
+): Pick<Store, 'exclusive'> {
   const mutex = createKeyedMutex()
 
   async function acquire(key: string, isLate: () => boolean) {

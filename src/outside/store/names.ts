@@ -3,21 +3,23 @@ import { isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { pages } from './copy.ts'
 import type {
   LoadedName,
+  LoadResult,
   Name,
   NameOfId,
-  NameReads,
-  NameRecord,
+  NamesWrite,
   NameWithBearer,
-  NameWrites,
   NewName,
+  NotedApproval,
   Quote,
   QuoteChange,
   ScannedName,
   ShipmentChange,
+  Store,
   StoredShipment,
+  ThingId,
   Vehicle,
 } from './store.ts'
-import { type DatabaseRow, item, now, sql, TODAY, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, now, sql, TODAY, type Work } from './work.ts'
 
 /** The lowest kind number of a name that the service gave. */
 const SERVICE_KINDS = 2
@@ -164,25 +166,32 @@ export function namedIn(tenant: string, rows: readonly DatabaseRow[]): readonly 
 /** The key of a name's row. */
 type NameKey = readonly [tenant: string, name: string, kind: number, bearer: string]
 
-export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise<readonly ScannedName[]> }> = {
-  *named(tenant, name) {
+/** Reads from the record of names. UUIDs are found in any case. */
+export const nameReads = {
+  /**
+   * Returns all bearers of a name with what is stored of them: the caller's own names first, then by age, newest first, then by write,
+   * latest first. If nothing bears the name, returns those with the name in another case, at most a thousand.
+   */
+  *named(tenant: string, name: string): Work<readonly NameWithBearer[]> {
     const key = nameKey(name)
     const exact = yield sql(NAMED, tenant, key)
     const isInThisCase = exact.length > 0 || name.toLowerCase() === name.toUpperCase()
     return namedIn(tenant, isInThisCase ? exact : yield sql(NAMED_IN_OTHER_CASE, tenant, key))
   },
-  *bears(tenant, name, id) {
+  /** Reports whether a shipment bears exactly this name, whoever gave it. */
+  *bears(tenant: string, name: string, id: string): Work<boolean> {
     return (yield sql(BEARS, tenant, nameKey(name), thingKey(id))).length > 0
   },
-  *quote(tenant, id) {
+  *quote(tenant: string, id: string): Work<Quote | undefined> {
     const [row] = yield sql(FIND_QUOTE, tenant, thingKey(id))
     return row && quoteIn(tenant, row)
   },
-  *shipment(tenant, id) {
+  *shipment(tenant: string, id: string): Work<StoredShipment | undefined> {
     const [row] = yield sql(FIND_SHIPMENT, tenant, thingKey(id))
     return row && shipmentOfRow(tenant, thingKey(id), row)
   },
-  *approvals(tenant, names) {
+  /** Returns the quotes whose approvals were noted with one of these names or keys, unless they are taken back; those of a name last noted first. */
+  *approvals(tenant: string, names: readonly string[]): Work<readonly NotedApproval[]> {
     const byKey = new Map(names.map((name) => [nameKey(name), name]))
     return (yield sql(APPROVALS, tenant, JSON.stringify([...byKey.keys()]))).map((row) => ({
       name: byKey.get(String(row['name'])) ?? '',
@@ -190,12 +199,13 @@ export const nameReads: WorkOf<NameReads & { namesAfter(place: NameKey): Promise
       own: String(row['own']),
     }))
   },
-  *shipmentsOfQuote(tenant, quote) {
+  /** Returns the shipments that were booked or approved from a quote, newest first. */
+  *shipmentsOfQuote(tenant: string, quote: string): Work<readonly StoredShipment[]> {
     return (yield sql(SHIPMENTS_OF_QUOTE, tenant, thingKey(quote))).flatMap(
       (row) => shipmentOfRow(tenant, String(row['key']), row) ?? [],
     )
   },
-  *namesAfter(place) {
+  *namesAfter(place: NameKey): Work<readonly ScannedName[]> {
     return (yield sql(NAMES_AFTER, ...place)).map((row) => {
       const [vehicle, another]: readonly Vehicle[] = JSON.parse(String(row['vehicles'] ?? '[]'))
       return { ...ofTenant(row), vin: vehicle && !another ? vehicle.vin : '' }
@@ -213,7 +223,7 @@ const NAMES_AFTER = `SELECT name.*, vehicles FROM (SELECT ${NAME} FROM transload
 /** Reads page by page, each in its own read, so that checkpoints and calls can run in between. */
 export async function* scan(
   namesAfter: (place: NameKey) => Promise<readonly ScannedName[]>,
-  { tenant, after }: Parameters<NameRecord['scan']>[0],
+  { tenant, after }: Parameters<Store['scan']>[0],
 ): AsyncGenerator<readonly ScannedName[]> {
   const first: NameKey = after ? partsOf(after) : [tenant ?? '', '', -1, '']
   for await (const names of pages(
@@ -324,8 +334,12 @@ const LOAD_VEHICLES = `INSERT INTO transload.shipments AS old (tenant, key, id, 
   WHERE coalesce(old.vehicles, '[]') = '[]'`
 
 /** Writes things before names, as the `put` of PostgreSQL does, which runs its steps from the last: two orders could deadlock. */
-export const nameWrites: WorkOf<NameWrites> = {
-  *put({ names = [], quote, shipment }) {
+export const nameWrites = {
+  /**
+   * Writes names, and the given parts of a quote and a shipment, in one durable step. The last write of a quote's name is the newest,
+   * whatever its `at`. A name's `at` never goes back.
+   */
+  *put({ names = [], quote, shipment }: NamesWrite): Work<void> {
     const at = yield* now()
     if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
     const [stored] = quote ? yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at) : []
@@ -342,17 +356,23 @@ export const nameWrites: WorkOf<NameWrites> = {
       yield sql(PUT_NAME, tenant, text, kind, bearer, spelled(name.id, bearer), name.at ?? at, whole(name.name))
     }
   },
-  *noteApproval({ tenant, id }, names) {
+  /** Notes with a quote, its id, and names that may mean newer quotes by now, that its approval is sent, in one durable step. */
+  *noteApproval({ tenant, id }: ThingId, names: readonly string[]): Work<void> {
     const key = thingKey(id)
     yield sql(SEND_APPROVAL, tenant, key, spelled(id, key), yield* now())
     yield sql(NOTE_APPROVAL, tenant, JSON.stringify([...new Set([...names.map(nameKey), key])]), key)
   },
-  *unlink(names) {
+  /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
+  *unlink(names: readonly NameOfId[]): Work<number> {
     let dropped = 0
     for (const name of names) dropped += (yield sql(DROP_NAME, ...partsOf(name), thingKey(name.id))).length
     return dropped
   },
-  *load(names, { replace }) {
+  /**
+   * Writes many names in one durable step. A quote's name that means another id is kept and listed, unless `replace`: then the newest of
+   * `names` counts, and of two with one `at` the later one.
+   */
+  *load(names: readonly LoadedName[], { replace }: { readonly replace: boolean }): Work<LoadResult> {
     const vehicles = vehiclesOf(names)
     if (vehicles.length > 0) yield sql(LOAD_VEHICLES, JSON.stringify(vehicles))
     // Of several names with the same key, the one that stays.

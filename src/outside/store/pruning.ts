@@ -1,7 +1,7 @@
 import { thingKey } from '../../language/text/service-text.ts'
 import { nameKey } from './names.ts'
 import { DAY_MS } from './scoreboard.ts'
-import { now, sql, TODAY, type Work, type WorkOf } from './work.ts'
+import { now, sql, TODAY, type Work } from './work.ts'
 
 /**
  * The kinds of rows that are pruned, in this order: names, quotes, and shipments stay as long as their shipments' claims, and approvals as long
@@ -46,31 +46,6 @@ export interface StoreSize {
   readonly bytes: number
   /** The part of `bytes` that later rows will reuse. */
   readonly freeBytes: number
-}
-
-/**
- * Deletes rows that are no longer needed. Rows have the day on which they were last written or used, by a calendar that the store itself
- * keeps, so that a clock that jumps makes no row old. Some rows stay however old they are:
- *
- * - claims that are `sending` or `unknown`, with their audit entries;
- * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
- * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
- */
-export interface Pruning extends PruneWrites {
-  /** Returns the size, at the same cost for any number of rows. */
-  size(): Promise<StoreSize>
-}
-
-interface PruneWrites {
-  /** Notes that names, and the quotes and shipments with these ids, are used now. */
-  noteUses(tenant: string, names: readonly string[]): Promise<void>
-  /**
-   * Advances the calendar by a day once 24 hours have passed, both by the store's clock and by `goneMs`: the time since this process last
-   * looked, on a clock that nobody sets. One call advances it by one day at most. Returns the day, in days since 1970.
-   */
-  turnDay(goneMs: number): Promise<number>
-  /** Deletes a few rows, in a durable step that no call waits for longer than a moment. */
-  prune(step: PruneStep): Promise<PruneStepEnd>
 }
 
 /** How many rows a step deletes at most, to leave room for other writes in between. */
@@ -211,8 +186,17 @@ function* dropInstances(): Work<PruneStepEnd> {
   return { pruned: gone.length, more: false }
 }
 
-export const pruneWrites: WorkOf<PruneWrites> = {
-  *noteUses(tenant, names) {
+/**
+ * Deletes rows that are no longer needed. Rows have the day on which they were last written or used, by a calendar that the store itself
+ * keeps, so that a clock that jumps makes no row old. Some rows stay however old they are:
+ *
+ * - claims that are `sending` or `unknown`, with their audit entries;
+ * - names of the shipment of a claim that stays, and of the reference of a claim that is `sending` or `unknown`;
+ * - such shipments, their quotes, and quotes with an approval while an old booking of their tenant is in doubt.
+ */
+export const pruneWrites = {
+  /** Notes that names, and the quotes and shipments with these ids, are used now. */
+  *noteUses(tenant: string, names: readonly string[]): Work<void> {
     const keys = names.map(thingKey)
     // In the order in which calls write them: two orders could deadlock.
     for (const [table, column, values] of [
@@ -229,7 +213,11 @@ export const pruneWrites: WorkOf<PruneWrites> = {
       )
     }
   },
-  *turnDay(goneMs) {
+  /**
+   * Advances the calendar by a day once 24 hours have passed, both by the store's clock and by `goneMs`: the time since this process last
+   * looked, on a clock that nobody sets. One call advances it by one day at most. Returns the day, in days since 1970.
+   */
+  *turnDay(goneMs: number): Work<number> {
     const at = yield* now()
     const [calendar] = yield sql('SELECT day, looked_at, gone_ms FROM transload.calendar FOR UPDATE')
     const byClock = Math.max(0, at - Number(calendar?.['looked_at']))
@@ -239,7 +227,8 @@ export const pruneWrites: WorkOf<PruneWrites> = {
     yield sql('UPDATE transload.calendar SET day = $1, looked_at = $2, gone_ms = $3', day, at, gone - turns * DAY_MS)
     return day
   },
-  *prune({ table, olderThanMs, after }) {
+  /** Deletes a few rows, in a durable step that no call waits for longer than a moment. */
+  *prune({ table, olderThanMs, after }: PruneStep): Work<PruneStepEnd> {
     const [calendar] = yield sql('SELECT day FROM transload.calendar')
     const day = Number(calendar?.['day'])
     const keptDays = Math.ceil(olderThanMs / DAY_MS)

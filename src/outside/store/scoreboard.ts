@@ -1,6 +1,6 @@
 import type { Use } from '../../runtime/call.ts'
 import { CALL_COUNTS, NAME_COUNTS } from './schema.ts'
-import { type DatabaseRow, item, sql, type Work, type WorkOf } from './work.ts'
+import { type DatabaseRow, item, sql, type VerbsOf, type Work } from './work.ts'
 
 /** A tenant's calls on one day with the same outcome. */
 export interface CallCount {
@@ -58,22 +58,6 @@ export interface CountBatch {
   readonly names: readonly NameCount[]
 }
 
-/** The durable counts of calls. Processes and gateways that share a store add to the same counts. */
-export interface Scoreboard extends CountReads {
-  /** Adds a batch in one durable step. A batch that was already added changes nothing. */
-  addCounts(batch: CountBatch): Promise<void>
-}
-
-interface CountReads {
-  /** Returns up to `USES_AT_ONCE` counts of kind `use` after a given one, by tenant and name. */
-  countedTenants(after?: { readonly tenant: string; readonly name: string }): Promise<readonly NameCount[]>
-  /** Returns tenants' counts from a day on, by tenant and day. */
-  callCounts(tenants: readonly string[], fromDay: number): Promise<readonly CallCount[]>
-  nameCounts(tenant: string): Promise<readonly NameCount[]>
-  /** Returns the days on which a gateway counted, in order. */
-  watchedDays(): Promise<readonly number[]>
-}
-
 export const DAY_MS = 86_400_000
 /** How many days the counts of calls are kept, and so the knowledge of who made no calls. */
 export const COUNTED_DAYS = 400
@@ -114,25 +98,31 @@ function boundNames(names: readonly NameCount[], known: readonly DatabaseRow[]):
 const CALL_KEY = 'tenant, day, use, action, outcome'
 const NAME_KEY = 'tenant, kind, action, name'
 
-export const countReads: WorkOf<CountReads> = {
-  *countedTenants({ tenant, name } = { tenant: '', name: '' }) {
+export const countReads = {
+  /** Returns up to `USES_AT_ONCE` counts of kind `use` after a given one, by tenant and name. */
+  *countedTenants({ tenant, name } = { tenant: '', name: '' }): Work<readonly NameCount[]> {
     const text = `SELECT * FROM transload.name_counts WHERE kind = 'use' AND (tenant, name) > ($1, $2)
       ORDER BY tenant, name LIMIT ${USES_AT_ONCE}`
     return yield* NAME_COUNTS.read(text, tenant, name)
   },
-  *callCounts(tenants, fromDay) {
+  /** Returns tenants' counts from a day on, by tenant and day. */
+  *callCounts(tenants: readonly string[], fromDay: number): Work<readonly CallCount[]> {
     const text = `SELECT * FROM transload.call_counts
       WHERE tenant IN (SELECT value FROM transload.each($1)) AND day >= $2 ORDER BY ${CALL_KEY}`
     return yield* CALL_COUNTS.read(text, JSON.stringify(tenants), fromDay)
   },
-  *nameCounts(tenant) {
+  *nameCounts(tenant: string): Work<readonly NameCount[]> {
     const text = `SELECT * FROM transload.name_counts WHERE tenant = $1 ORDER BY ${NAME_KEY}`
     return yield* NAME_COUNTS.read(text, tenant)
   },
-  *watchedDays() {
+  /** Returns the days on which a gateway counted, in order. */
+  *watchedDays(): Work<readonly number[]> {
     return (yield sql('SELECT day FROM transload.watched_days ORDER BY day')).map(({ day }) => Number(day))
   },
 }
+
+/** The reads of the counts. */
+export type Scoreboard = VerbsOf<typeof countReads>
 
 const KNOWN_NAMES = `SELECT tenant, kind, name FROM transload.name_counts
   WHERE tenant IN (SELECT value FROM transload.each($1)) AND kind IN (${BOUNDED_KINDS.map((kind) => `'${kind}'`).join(', ')})`
@@ -147,7 +137,9 @@ const ADD_NAMES = `INSERT INTO transload.name_counts AS known (${NAME_COUNTS.nam
   example = CASE WHEN excluded.last_at >= known.last_at THEN excluded.example ELSE known.example END,
   last_at = CASE WHEN excluded.last_at > known.last_at THEN excluded.last_at ELSE known.last_at END`
 
+/** The durable counts of calls. Processes and gateways that share a store add to the same counts. */
 export const countWrites = {
+  /** Adds a batch in one durable step. A batch that was already added changes nothing. */
   *addCounts({ instance, no, days, calls, names }: CountBatch): Work<void> {
     // One batch at a time: two together could exceed a limit of names, or wait for each other's rows.
     yield sql('SELECT day FROM transload.calendar FOR UPDATE')

@@ -1,8 +1,12 @@
-import type { CopyReads, CopyWrites } from './copy.ts'
-import type { Doubts } from './doubt.ts'
-import type { Events } from './events.ts'
-import type { Pruning } from './pruning.ts'
-import type { Scoreboard } from './scoreboard.ts'
+import type { READS, WRITES } from './all-verbs.ts'
+import type { claimReads, claimWrites } from './claim.ts'
+import type { StoreOrigin } from './doubt.ts'
+import type { lockWrites } from './locks.ts'
+import type { StoreSize } from './pruning.ts'
+import type { VerbsOf } from './work.ts'
+
+/** The verbs that both engines make of the same work, each described where it is declared (`all-verbs.ts`). */
+type SharedVerbs = Omit<VerbsOf<typeof READS & typeof WRITES>, keyof typeof lockWrites | 'namesAfter'>
 
 /**
  * The gateway's durable state, and the contract that every engine keeps.
@@ -11,17 +15,28 @@ import type { Scoreboard } from './scoreboard.ts'
  * works again once it can. The engine sets all times that it stores, by a clock that all gateways of the store share: PostgreSQL's own, or
  * the machine's.
  */
-export interface Store
-  extends Engine,
-    NameRecord,
-    Claims,
-    Locks,
-    Events,
-    Scoreboard,
-    Doubts,
-    Pruning,
-    CopyReads,
-    CopyWrites {}
+export interface Store extends Engine, SharedVerbs {
+  /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
+  scan(options: {
+    readonly tenant?: string | undefined
+    readonly after?: NameOfId | undefined
+  }): AsyncIterable<readonly ScannedName[]>
+  /**
+   * Runs work while no other work with the same key runs, in this process or any other. Rejects with `LockTimeout` if the lock is not free
+   * within `waitMs`. A dead process's lock is free again after its lease. Work calls `isHeld` right before an effect: false means that
+   * another process may have the lock by now.
+   */
+  exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T>
+  /** Ends the doubt, and accepts a copy as the store that belongs there; returns false if there was neither. */
+  trust(): Promise<boolean>
+  /** Returns how the store came to its place. */
+  origin(): Promise<StoreOrigin>
+  /** Returns the size, at the same cost for any number of rows. */
+  size(): Promise<StoreSize>
+}
+
+/** The record of bookings. */
+export type Claims = VerbsOf<typeof claimReads & typeof claimWrites>
 
 export interface Engine {
   readonly engine: 'memory' | 'sqlite' | 'postgres'
@@ -163,49 +178,6 @@ export interface NamesWrite {
   readonly shipment?: ShipmentChange | undefined
 }
 
-/** Reads from the record of names. UUIDs are found in any case. */
-export interface NameReads {
-  /**
-   * Returns all bearers of a name with what is stored of them: the caller's own names first, then by age, newest first, then by write,
-   * latest first. If nothing bears the name, returns those with the name in another case, at most a thousand.
-   */
-  named(tenant: string, name: string): Promise<readonly NameWithBearer[]>
-  /** Reports whether a shipment bears exactly this name, whoever gave it. */
-  bears(tenant: string, name: string, id: string): Promise<boolean>
-  quote(tenant: string, id: string): Promise<Quote | undefined>
-  shipment(tenant: string, id: string): Promise<StoredShipment | undefined>
-  /** Returns the quotes whose approvals were noted with one of these names or keys, unless they are taken back; those of a name last noted first. */
-  approvals(tenant: string, names: readonly string[]): Promise<readonly NotedApproval[]>
-  /** Returns the shipments that were booked or approved from a quote, newest first. */
-  shipmentsOfQuote(tenant: string, quote: string): Promise<readonly StoredShipment[]>
-}
-
-export interface NameWrites {
-  /**
-   * Writes names, and the given parts of a quote and a shipment, in one durable step. The last write of a quote's name is the newest,
-   * whatever its `at`. A name's `at` never goes back.
-   */
-  put(write: NamesWrite): Promise<void>
-  /** Notes with a quote, its id, and names that may mean newer quotes by now, that its approval is sent, in one durable step. */
-  noteApproval(quote: ThingId, names: readonly string[]): Promise<void>
-  /** Removes names in one durable step, except quotes' names that mean another id by now; returns how many. */
-  unlink(names: readonly NameOfId[]): Promise<number>
-  /**
-   * Writes many names in one durable step. A quote's name that means another id is kept and listed, unless `replace`: then the newest of
-   * `names` counts, and of two with one `at` the later one.
-   */
-  load(names: readonly LoadedName[], options: { readonly replace: boolean }): Promise<LoadResult>
-}
-
-/** The durable record from names to ids. */
-export interface NameRecord extends NameReads, NameWrites {
-  /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
-  scan(options: {
-    readonly tenant?: string | undefined
-    readonly after?: NameOfId | undefined
-  }): AsyncIterable<readonly ScannedName[]>
-}
-
 /** A name of an export or import. */
 export interface LoadedName extends NewName {
   /** The VIN of a shipment with one vehicle; empty for others. An import adds it to a shipment without a known vehicle. */
@@ -217,7 +189,7 @@ export interface ScannedName extends Name {
   readonly vin: string
 }
 
-interface LoadResult {
+export interface LoadResult {
   readonly written: number
   /** How many names the same id already had. */
   readonly same: number
@@ -325,61 +297,6 @@ export interface ClaimFilter {
   readonly limit?: number
   /** Newest first. @default false */
   readonly newest?: boolean
-}
-
-/** Reads from the record of bookings. */
-export interface ClaimReads {
-  findClaim(tenant: string, key: string): Promise<Claim | undefined>
-  claimByHandle(handle: string): Promise<Claim | undefined>
-  /** Returns the claim that a wanted one would meet, without taking anything: it holds the key, or is for the same vehicle. */
-  holderOf(wanted: NewClaim): Promise<Claim | undefined>
-  /** Returns the claims of a reference in any case, oldest first. */
-  claimsOfReference(tenant: string, reference: string): Promise<readonly Claim[]>
-  /** Returns the claims of a shipment, however they and the caller spell its UUID. */
-  claimsOfShipment(tenant: string, shipment: string): Promise<readonly Claim[]>
-  /** Returns claims, oldest first unless `newest`, at most `limit` (1,000 by default). */
-  listClaims(options: ClaimFilter): Promise<readonly Claim[]>
-  /** Counts the claims in each state, for one tenant or all, up to `most`. */
-  countClaims(most: number, tenant?: string): Promise<Readonly<Partial<Record<ClaimState, number>>>>
-  audit(handle: string): Promise<readonly AuditEntry[]>
-}
-
-/** The durable record of bookings that are under way, made or in doubt. */
-export interface Claims extends ClaimReads, ClaimWrites {}
-
-export interface ClaimWrites {
-  /**
-   * Takes the key, durably, if it is free: never seen, `refused`, `freed`, or `booked` and expired. Of any number of callers and gateways,
-   * one wins; the others get the claim that holds the key. Under a reference, a claim that is not free holds the key, unless the wanted
-   * vehicle is provably another one. Then the wanted booking gets its own claim.
-   */
-  claim(wanted: NewClaim): Promise<{ readonly won: boolean; readonly claim: Claim }>
-  /**
-   * Changes a claim if it still has this version, otherwise returns undefined. In both cases it writes `names` first, as `put` does, so
-   * that whoever sees the change also sees them.
-   */
-  change(claim: ClaimVersion, change: ClaimChange, names?: NamesWrite): Promise<Claim | undefined>
-  /**
-   * Renews an instance's lease. Returns true if the previous renewal is younger than this: between the two, no other instance can have
-   * treated this one's claims as abandoned.
-   */
-  renewLease(instance: string, maxAgeMs: number): Promise<boolean>
-  /** Ends an instance's lease now. */
-  endLease(instance: string): Promise<void>
-  /** Turns the `sending` claims of instances without a renewal for this long into `unknown`, and returns them. */
-  orphanClaims(silentForMs: number, by: string): Promise<readonly Claim[]>
-}
-
-/** Lets one process at a time work on a thing, across all processes that share the store. */
-export interface Locks {
-  /**
-   * Runs work while no other work with the same key runs, in this process or any other. Rejects with `LockTimeout` if the lock is not free
-   * within `waitMs`. A dead process's lock is free again after its lease. Work calls `isHeld` right before an effect: false means that
-   * another process may have the lock by now.
-   */
-  exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T>
-  /** Reports whether work with this key is under way, or was in a process that has died since. */
-  isLocked(key: string): Promise<boolean>
 }
 
 /** Thrown if other work with the key did not end in time. */

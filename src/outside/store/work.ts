@@ -8,17 +8,10 @@ interface Statement {
 }
 
 /**
- * The work of one of the contract's verbs, written once for both engines: it yields statements and receives their rows. SQLite runs it in
+ * The work of one of the store's verbs, written once for both engines: it yields statements and receives their rows. SQLite runs it in
  * the calling thread, PostgreSQL in a transaction.
  */
 export type Work<T> = Generator<Statement, T, readonly DatabaseRow[]>
-
-/** A contract's verbs as work. */
-export type WorkOf<Verbs> = {
-  readonly [Name in keyof Verbs]: Verbs[Name] extends (...args: infer Args) => Promise<infer Result>
-    ? (...args: Args) => Work<Result>
-    : never
-}
 
 export const sql = (text: string, ...values: Statement['values']): Statement => ({ text, values })
 
@@ -38,7 +31,7 @@ export const item = (index: number, type: 'text' | 'bigint' = 'text'): string =>
   type === 'text' ? `value::json->>${index}` : `(value::json->>${index})::bigint`
 
 /** The verbs that work makes. */
-type VerbsOf<Works> = {
+export type VerbsOf<Works> = {
   readonly [Name in keyof Works]: Works[Name] extends (...args: infer Args) => Work<infer Result>
     ? (...args: Args) => Promise<Result>
     : never
@@ -48,7 +41,7 @@ type VerbsOf<Works> = {
 export type AnyWork = (...args: readonly unknown[]) => Work<unknown>
 export type AnyVerb = (...args: readonly unknown[]) => Promise<unknown>
 
-/** Turns work into the contract's verbs, each made by `verbOf`. */
+/** Turns work into verbs, each made by `verbOf`. */
 export function bind<Works extends object>(
   works: Works,
   verbOf: (name: keyof Works & string, work: AnyWork) => AnyVerb,

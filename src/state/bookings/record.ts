@@ -9,7 +9,7 @@ import {
   type ClaimChange,
   type Claims,
   type NamesWrite,
-  type NameWrites,
+  type Store,
   StoreDown,
 } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -48,7 +48,7 @@ export type BookingRecord = ReturnType<typeof createBookingRecord>
 
 /** The dependencies of the record of bookings. */
 interface RecordRooms {
-  readonly claims: Claims & NameWrites
+  readonly claims: Claims & Pick<Store, 'put'>
   readonly instance: string
   readonly log: Logger
   readonly emergencyLog: EmergencyLog

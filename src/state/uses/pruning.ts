@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../../language/config/config.ts'
 import { sizeGauge } from '../../outside/store/observed.ts'
-import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd, type Pruning } from '../../outside/store/pruning.ts'
+import { PRUNED_TABLES, type PrunedTable, type PruneStepEnd } from '../../outside/store/pruning.ts'
 import { COUNTED_DAYS, DAY_MS } from '../../outside/store/scoreboard.ts'
 import type { Store } from '../../outside/store/store.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -19,7 +19,7 @@ interface PruneOptions {
 
 /** Prunes a table step by step; returns the number of pruned rows. */
 export async function pruneTable(
-  store: Pruning,
+  store: Pick<Store, 'prune'>,
   table: PrunedTable,
   { olderThanMs, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {

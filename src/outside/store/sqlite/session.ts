@@ -2,11 +2,11 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite'
 import { thingKey } from '../../../language/text/service-text.ts'
 import { WRITES as SHARED } from '../all-verbs.ts'
 import { dropDoubt } from '../doubt.ts'
-import { type AnyWork, CLOCK, type DatabaseRow, type Work, type WorkOf } from '../work.ts'
+import { type AnyWork, CLOCK, type DatabaseRow, type Work } from '../work.ts'
 import { acceptAs, identity, originOf, type Stamp } from './stamp.ts'
 
-const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
-  *trust(given) {
+const trusting = {
+  *trust(given: Stamp | null): Work<boolean> {
     const stamp = given ?? undefined
     const isCopy = originOf(yield* identity(), stamp).kind !== 'own'
     if (isCopy) yield* acceptAs(stamp)
@@ -14,7 +14,7 @@ const trusting: WorkOf<{ trust(stamp: Stamp | null): Promise<boolean> }> = {
   },
 }
 
-/** All writes of the contract. */
+/** All writes. */
 export const WRITES = { ...SHARED, ...trusting }
 export type WriteName = keyof typeof WRITES
 export const workOf = (name: WriteName, args: readonly unknown[]): Work<unknown> => (WRITES[name] as AnyWork)(...args)
