@@ -1,6 +1,6 @@
 import { repeated } from '../text/nearest.ts'
 import type { Action, VerbName } from './action.ts'
-import { type Callback, type CompiledCallback, compileCallback } from './callback.ts'
+import { type Callback, compileCallback } from './callback.ts'
 import { callbackMistakes, mistakesOf } from './check.ts'
 import { type CompiledAction, compileAction } from './compile.ts'
 import { looseName } from './fields.ts'
@@ -8,39 +8,10 @@ import type { Tables } from './request.ts'
 import { placesOf } from './row-parts.ts'
 
 /** A legacy path and its actions. */
-export interface Endpoint {
-  /** As documented: `/getShippingQuote.php`. */
-  readonly path: string
-  readonly method: 'GET' | 'POST'
-  readonly family: Action['family']
-  readonly actions: readonly CompiledAction[]
-  /** The accepted `ActionName`s, for error messages. */
-  readonly accepted: readonly string[]
-  /** Returns the action that a call means; undefined if the path does not know the name. */
-  readonly choose: (
-    actionName: string | undefined,
-    /** The additional `ActionName`s of the caller's tenant: name → action. */
-    synonyms?: Readonly<Record<string, string>>,
-  ) => CompiledAction | undefined
-}
+export type Endpoint = ReturnType<typeof endpointOf>
 
 /** Every action, checked and compiled, by name and by legacy path. */
-export interface Catalog {
-  readonly actions: ReadonlyMap<string, CompiledAction>
-  /** Returns the first action with this verb. */
-  readonly firstOf: (verb: VerbName) => CompiledAction | undefined
-  /** By path, in lower case without a trailing slash. */
-  readonly endpoints: ReadonlyMap<string, Endpoint>
-  /** The lookup tables by name, with the operator's phrases. */
-  readonly tables: Tables
-  readonly callbacks: readonly CompiledCallback[]
-  /** Returns an event's callback; undefined if none covers it. */
-  readonly callbackOf: (event: string) => CompiledCallback | undefined
-  /** Reports whether an action documents this version-1 field, in any spelling. */
-  readonly isVersion1: (name: string) => boolean
-  /** Returns the mistakes of a tenant's own `ActionName`s: name → action. */
-  readonly synonymMistakes: (more: Readonly<Record<string, string>>) => readonly string[]
-}
+export type Catalog = ReturnType<typeof compileCatalog>
 
 /** Returns the endpoint of an action's first path. */
 export function firstEndpoint({ legacy }: Action, { endpoints }: Catalog): Endpoint {
@@ -81,31 +52,37 @@ export function catalogMistakes(
 }
 
 /** Compiles declarations without mistakes. */
-export function compileCatalog(
-  actions: readonly Action[],
-  { tables, synonyms = {}, callbacks = [] }: CatalogOptions,
-): Catalog {
-  const compiled = new Map(actions.map((action) => [action.name, compileAction(action, tables)]))
-  const endpoints = new Map<string, Endpoint>()
-  for (const path of pathsOf(actions)) {
-    const isHere = servedAt(path)
-    const here = [...compiled.values()].filter(({ action }) => isHere(action))
-    endpoints.set(path.toLowerCase(), endpointOf(path, here, synonyms))
-  }
-
-  const version1 = new Set([...compiled.values()].flatMap(({ fields }) => fields.names.map(looseName)))
+export function compileCatalog(declared: readonly Action[], { tables, synonyms = {}, callbacks = [] }: CatalogOptions) {
+  const actions: ReadonlyMap<string, CompiledAction> = new Map(
+    declared.map((action) => [action.name, compileAction(action, tables)]),
+  )
+  const endpoints: ReadonlyMap<string, Endpoint> = new Map(
+    pathsOf(declared).map((path) => {
+      const isHere = servedAt(path)
+      const here = [...actions.values()].filter(({ action }) => isHere(action))
+      return [path.toLowerCase(), endpointOf(path, here, synonyms)]
+    }),
+  )
+  const version1 = new Set([...actions.values()].flatMap(({ fields }) => fields.names.map(looseName)))
   const compiledCallbacks = callbacks.map(compileCallback)
   return {
-    actions: compiled,
-    firstOf: (verb) => compiled.values().find(({ action }) => action.verb === verb),
+    actions,
+    /** Returns the first action with this verb. */
+    firstOf: (verb: VerbName) => actions.values().find(({ action }) => action.verb === verb),
+    /** By path, in lower case without a trailing slash. */
     endpoints,
+    /** The lookup tables by name, with the operator's phrases. */
     tables,
     callbacks: compiledCallbacks,
-    callbackOf: (event) =>
+    /** Returns an event's callback; undefined if none covers it. */
+    callbackOf: (event: string) =>
       compiledCallbacks.find(({ callback: { events } }) => events !== 'any' && events.includes(event)) ??
       compiledCallbacks.find(({ callback: { events } }) => events === 'any'),
-    isVersion1: (name) => version1.has(looseName(name)),
-    synonymMistakes: (more) => synonymMistakes(actions, [...Object.entries(synonyms), ...Object.entries(more)]),
+    /** Reports whether an action documents this version-1 field, in any spelling. */
+    isVersion1: (name: string) => version1.has(looseName(name)),
+    /** Returns the mistakes of a tenant's own `ActionName`s: name → action. */
+    synonymMistakes: (more: Readonly<Record<string, string>>): readonly string[] =>
+      synonymMistakes(declared, [...Object.entries(synonyms), ...Object.entries(more)]),
   }
 }
 
@@ -114,11 +91,7 @@ export function actionKey(actionName: string): string {
   return actionName.toLowerCase().replace(/[\s_-]+/g, '')
 }
 
-function endpointOf(
-  path: string,
-  actions: readonly CompiledAction[],
-  synonyms: Readonly<Record<string, string>>,
-): Endpoint {
+function endpointOf(path: string, actions: readonly CompiledAction[], synonyms: Readonly<Record<string, string>>) {
   const first = actions[0]
   if (!first) throw new Error(`${path}: no action`)
   const named = (name: string | undefined) => actions.find(({ action }) => action.name === name)
@@ -135,12 +108,18 @@ function endpointOf(
   const any = actions.find(({ action }) => action.legacy.actionNames === 'any')
   const absent = any ?? actions.find(({ action }) => action.legacy.byDefault)
   return {
+    /** As documented: `/getShippingQuote.php`. */
     path,
     method: first.action.legacy.method,
     family: first.action.family,
     actions,
+    /** The accepted `ActionName`s, for error messages. */
     accepted: names.map(([actionName]) => actionName),
-    choose: (actionName, more = {}) => {
+    /**
+     * Returns the action that a call means; undefined if the path does not know the name. `more` are the `ActionName`s of the caller's
+     * tenant: name → action.
+     */
+    choose: (actionName: string | undefined, more: Readonly<Record<string, string>> = {}) => {
       if (actionName === undefined) return absent
       const key = actionKey(actionName)
       const meant = Object.entries(more).find(([synonym]) => actionKey(synonym) === key)?.[1]

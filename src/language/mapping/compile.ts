@@ -1,8 +1,8 @@
 import type { Action } from './action.ts'
-import { type FieldIndex, type Fields, indexFields, type Problem } from './fields.ts'
-import { type Compare, compileCompare, compileOverlay, type Overlay } from './overlay.ts'
+import { type Fields, indexFields, type Problem } from './fields.ts'
+import { compileCompare, compileOverlay } from './overlay.ts'
 import type { Draft } from './paths.ts'
-import { compileReply, type TranslateReply } from './reply.ts'
+import { compileReply } from './reply.ts'
 import {
   compileRequest,
   type Explanation,
@@ -15,36 +15,10 @@ import { PARTLY_ASSUMED_FACT, type Row, type Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** An action whose rows are compiled into steps. Pure: no clock, no store, no network. */
-export interface CompiledAction {
-  readonly action: Action
-  readonly fields: FieldIndex
-  /** By slot: true if the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
-  readonly hasPlace: readonly boolean[]
-  /** The fields that are written to the service. */
-  readonly written: readonly string[]
-  /** The fields of a vehicle, without its VIN. */
-  readonly vehicleFields: readonly string[]
-  /** Translates version 1 to version 2. */
-  readonly request: (fields: Fields, context: RequestContext) => RequestTranslation
-  /** Returns the facts to remember. An unreadable value is left out, because the call does not need it. */
-  readonly remember: (
-    fields: Fields,
-    body: Draft,
-    settings: Settings,
-    explanations?: Explanation[],
-  ) => { readonly facts: KnownFacts; readonly problems: readonly Problem[] }
-  /** Translates version 2 to version 1. */
-  readonly reply: TranslateReply
-  /** Puts the caller's fields into the service's message. */
-  readonly nameFields: NameFields
-  /** Merges the sent fields into the service's current state. */
-  readonly overlay: Overlay
-  /** Finds what the sent fields would change in it. */
-  readonly compare: Compare
-}
+export type CompiledAction = ReturnType<typeof compileAction>
 
 /** Compiles a checked declaration. */
-export function compileAction(action: Action, tables: Tables): CompiledAction {
+export function compileAction(action: Action, tables: Tables) {
   const rememberRows = action.remember ?? []
   const fields = indexFields([...action.request, ...rememberRows].flatMap(fieldsOf))
   const translate = compileRequest(action.request, action.requires ?? [], fields, tables)
@@ -56,12 +30,16 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
   return {
     action,
     fields,
+    /** By slot: true if the field has an effect, such as a version-2 value, a name that is resolved, or a fact that is remembered. */
     hasPlace: fields.names.map((name) => withPlace.has(name) || name === ACTION_NAME),
+    /** The fields that are written to the service. */
     written: action.request.filter(({ kind }) => kind !== 'v1Only' && kind !== 'ref').flatMap(fieldsOf),
+    /** The fields of a vehicle, without its VIN. */
     vehicleFields: action.request
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
-    request: ({ values, ignored, problems: sorting }, context) => {
+    /** Translates version 1 to version 2. */
+    request: ({ values, ignored, problems: sorting }: Fields, context: RequestContext): RequestTranslation => {
       const translation = translate(values, context, {}, sorting)
       for (const { fields: refused, code, problem } of ignored.length > 0 ? (action.refuses ?? []) : [])
         for (const field of ignored) {
@@ -69,7 +47,13 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
         }
       return translation
     },
-    remember: ({ values }, sent, settings, explanations) => {
+    /** Returns the facts to remember. An unreadable value is left out, because the call does not need it. */
+    remember: (
+      { values }: Fields,
+      sent: Draft,
+      settings: Settings,
+      explanations?: Explanation[],
+    ): { readonly facts: KnownFacts; readonly problems: readonly Problem[] } => {
       const { body, problems, notes } = remember(values, { settings, facts: undefined, explanations }, { ...sent }, [])
       // The rows' codecs return strings and integers, and a quote's body is flat.
       const facts = body as KnownFacts
@@ -77,13 +61,17 @@ export function compileAction(action: Action, tables: Tables): CompiledAction {
       if (assumed.length === 0) return { facts, problems }
       return { facts: { ...facts, [PARTLY_ASSUMED_FACT]: assumed.join('\n') }, problems }
     },
+    /** Translates version 2 to version 1. */
     reply: compileReply(action.reply),
+    /** Puts the caller's fields into the service's message. */
     nameFields: compileFieldNames(action.request),
+    /** Merges the sent fields into the service's current state. */
     overlay: compileOverlay(
       [...action.request, ...action.reply].flatMap((row) =>
         row.kind === 'v2Only' && row.setByService ? [row.v2] : [],
       ),
     ),
+    /** Finds what the sent fields would change in it. */
     compare: compileCompare(action.request),
   }
 }

@@ -7,7 +7,7 @@ import type { Row, Settings } from './row.ts'
 import { fieldsOf, placesOf } from './row-parts.ts'
 
 /** Merges the sent fields into the service's current body, in the given entry of its lists; returns a new body. */
-export type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
+type Overlay = (current: unknown, sent: Draft, entry: number) => Draft
 
 /**
  * Compiles an update's merge. Every part of the shipment keeps its id, because an update that names a part without its id creates a second
@@ -47,7 +47,7 @@ export interface Changes {
 }
 
 /** Compares what was sent with the given entry of the service's current body; `textOf` returns a field as it was sent. */
-export type Compare = (
+type Compare = (
   current: unknown,
   sent: Draft,
   entry: number,

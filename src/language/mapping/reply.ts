@@ -41,7 +41,7 @@ interface ReplyTranslation {
 }
 
 /** Translates the service's body, whatever its shape. */
-export type TranslateReply = (body: unknown, context: ReplyContext) => ReplyTranslation
+type TranslateReply = (body: unknown, context: ReplyContext) => ReplyTranslation
 
 /**
  * Compiles a reply's rows once. A request's row runs backwards here. A row that may be absent is left out if the body has none of its
