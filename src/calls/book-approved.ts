@@ -103,7 +103,7 @@ export async function mergeIntoApproved(
   rooms: CallRooms,
 ): Promise<MergedBooking | undefined> {
   const { quote_id: _, ...sent } = plan.body
-  const defaults = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'default' ? [to] : [])))
+  const unsaid = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'caller' ? [] : [to])))
   let body = sent
   const compiled = rooms.catalog.firstOf('update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -111,9 +111,9 @@ export async function mergeIntoApproved(
   let known: KnownVehicles | undefined
   const merging = {
     id: approved.id,
-    // What the shipment has was said when it was quoted, or since. A default fills what it lacks.
+    // What the shipment has was said when it was quoted, or since. What the booking does not say itself fills what it lacks.
     sentTo: (shipment: Shipment, entry: number) => {
-      body = withoutKnown(sent, defaults, shipment.body, entry)
+      body = withoutKnown(sent, unsaid, shipment.body, entry)
       return body
     },
     textOf: plan.request.sent,
