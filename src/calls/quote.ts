@@ -35,6 +35,8 @@ export async function quote(call: AskingCall, rooms: AskingRooms): Promise<Versi
   const names = subject.quote ? [] : namesGivenIn(request)
   if (id === undefined) {
     requireNames(request)
+    // Its names would go on meaning an earlier quote, and approve that one.
+    if ((await rooms.names.namedByBooking(tenant, names)).quote) throw withoutId()
     return answer
   }
   await rooms.names.write({
@@ -59,8 +61,10 @@ export const withQuoteId = (body: Readonly<Draft> | undefined, { subject }: Plan
 
 /** Throws if a new quote has neither an id nor a name from the caller: nothing could ever name it. */
 export function requireNames(request: Version1): void {
-  if (namesGivenIn(request).length === 0) throw gatewayError('service-unreadable/places', { places: 'shipment_id' })
+  if (namesGivenIn(request).length === 0) throw withoutId()
 }
+
+const withoutId = () => gatewayError('service-unreadable/places', { places: 'shipment_id' })
 
 /** Returns what is remembered of a quote. */
 function remembered(
