@@ -141,9 +141,16 @@ const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
 /** A VIN among others, or one with a character too many or too few. Two of these are too long for one VIN with a blank in it. */
 const LISTED_VIN = /^(?=.*\d).{15,18}$/
 
+/** Between the parts of a list. */
+const BETWEEN_ITEMS = /[,;\r\n]/
+/** A VIN of any length, such as one of an old vehicle, in a list. */
+const LISTED_OLD_VIN = /^[a-z-]*\d[a-z\d-]{3,}$/i
+
 /** Reports whether a text contains several VINs, with or without a separator. */
 const hasSeveral = (text: string): boolean =>
-  JOINED_VINS.test(plainVin(text)) || text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length > 1
+  JOINED_VINS.test(plainVin(text)) ||
+  text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length > 1 ||
+  text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
 
 /** A model year as an integer. */
 export const year = codec(asScalar, {
