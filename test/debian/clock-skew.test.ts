@@ -26,8 +26,8 @@ test('gateways with different clocks that are killed under load book nothing twi
   const ahead = { ...fake, FAKETIME: '+1h' }
   const load = await startLoad(await server.createDatabase(), SERVICE_TAKES_MS, [ahead, {}])
   // It continues if none was killed in the middle, or hardly one was booked, because that would show nothing.
-  const { acknowledged, unknown } = load.callers
-  const isTelling = () => unknown.size > 0 && acknowledged.size > KILLS
+  const { acknowledged, unknown: inDoubt } = load.callers
+  const isTelling = () => inDoubt.size > 0 && acknowledged.size > KILLS
   const isEnough = (killed: number) => killed >= KILLS && (isTelling() || killed >= 4 * KILLS)
   for (let killed = 0; !isEnough(killed); killed += 1) {
     await load.gateways[killed % 2]
@@ -40,5 +40,9 @@ test('gateways with different clocks that are killed under load book nothing twi
   expect(report.acknowledged + report.unknown).toBe(report.references)
   expect(report.acknowledged).toBeGreaterThan(KILLS)
   expect(report.unknown).toBeGreaterThan(0)
-  expect(report.states).toEqual({ booked: report.acknowledged, unknown: report.unknown })
+  // A booking whose caller gave up after `Unknown` may have been recorded since.
+  const { booked = 0, unknown = 0, ...others } = report.states
+  expect(others).toEqual({})
+  expect(booked).toBeGreaterThanOrEqual(report.acknowledged)
+  expect(booked + unknown).toBe(report.references)
 })
