@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Many tests wait more than they compute, so a small machine runs several files at once. */
-const LEAST_AT_ONCE = 6
+const LEAST_AT_ONCE = 4
 
 /**
  * The tests that `npm test` leaves to `npm run test:rest`: tests with programs from Debian, those that load, stop and crash
