@@ -3,7 +3,7 @@ import { thingKey } from '../../language/text/service-text.ts'
 import { createKeyedMutex } from '../../runtime/collections.ts'
 import { currentMoment, elapsedSince, type Moment, oneAtATime } from '../../runtime/time.ts'
 import { isAlive } from './instance.ts'
-import { LockTimeout, type Store } from './store.ts'
+import { LockTimeout } from './store.ts'
 import { sql, type VerbsOf, type Work } from './work.ts'
 
 /** The lock under which the updates of a shipment run one at a time. */
@@ -56,10 +56,7 @@ export const lockWrites = {
  * Creates a store's locks. Work within one process queues in memory and takes at most one lock per key. The lock is a row with a lease,
  * which needs no connection while the work runs.
  */
-export function createLocks(
-  { takeLock, dropLock }: VerbsOf<typeof lockWrites>,
-  holder: string,
-): Pick<Store, 'exclusive'> {
+export function createLocks({ takeLock, dropLock }: VerbsOf<typeof lockWrites>, holder: string) {
   const mutex = createKeyedMutex()
 
   async function acquire(key: string, isLate: () => boolean) {
@@ -100,8 +97,13 @@ export function createLocks(
   }
 
   return {
-    exclusive(key, waitMs, work) {
-      const { promise, resolve, reject } = Promise.withResolvers<Awaited<ReturnType<typeof work>>>()
+    /**
+     * Runs work while no other work with the same key runs, in this process or any other. Rejects with `LockTimeout` if the lock is not
+     * free within `waitMs`. A dead process's lock is free again after its lease. Work calls `isHeld` right before an effect: false means
+     * that another process may have the lock by now.
+     */
+    exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T> {
+      const { promise, resolve, reject } = Promise.withResolvers<T>()
       let isLate = false
       const timer = setTimeout(() => {
         isLate = true

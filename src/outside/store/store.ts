@@ -1,7 +1,7 @@
 import type { READS, WRITES } from './all-verbs.ts'
 import type { claimReads, claimWrites } from './claim.ts'
 import type { StoreOrigin } from './doubt.ts'
-import type { lockWrites } from './locks.ts'
+import type { createLocks, lockWrites } from './locks.ts'
 import type { StoreSize } from './pruning.ts'
 import type { VerbsOf } from './work.ts'
 
@@ -15,18 +15,12 @@ type SharedVerbs = Omit<VerbsOf<typeof READS & typeof WRITES>, keyof typeof lock
  * works again once it can. The engine sets all times that it stores, by a clock that all gateways of the store share: PostgreSQL's own, or
  * the machine's.
  */
-export interface Store extends Engine, SharedVerbs {
+export interface Store extends Engine, SharedVerbs, ReturnType<typeof createLocks> {
   /** Yields every name after `after`, ordered by tenant, name, giver, kind, and id; safe during other writes. */
   scan(options: {
     readonly tenant?: string | undefined
     readonly after?: NameOfId | undefined
   }): AsyncIterable<readonly ScannedName[]>
-  /**
-   * Runs work while no other work with the same key runs, in this process or any other. Rejects with `LockTimeout` if the lock is not free
-   * within `waitMs`. A dead process's lock is free again after its lease. Work calls `isHeld` right before an effect: false means that
-   * another process may have the lock by now.
-   */
-  exclusive<T>(key: string, waitMs: number, work: (isHeld: () => boolean) => Promise<T>): Promise<T>
   /** Ends the doubt, and accepts a copy as the store that belongs there; returns false if there was neither. */
   trust(): Promise<boolean>
   /** Returns how the store came to its place. */

@@ -19,7 +19,7 @@ interface PruneOptions {
 
 /** Prunes a table step by step; returns the number of pruned rows. */
 export async function pruneTable(
-  store: Pick<Store, 'prune'>,
+  store: Store,
   table: PrunedTable,
   { olderThanMs, pause, mayGoOn = () => true }: PruneOptions,
 ): Promise<number> {
