@@ -86,7 +86,7 @@ export function dryRunReply(
 }
 
 const NAMES_DECIDE =
-  'The reply has no usable shipment_id, so the response depends on the request: only a call with a ShipmentNumber or an OrderRefNumber gets this one. Any other call gets 502.'
+  'The reply has no usable shipment_id, so the response depends on the request: only a call with a ShipmentNumber or an OrderRefNumber that names no earlier quote gets this one. Any other call gets 502.'
 
 const OK = 200
 
