@@ -1,5 +1,5 @@
 import { LONGEST_TYPED, nearest } from '../text/nearest.ts'
-import { isShortened } from '../text/service-text.ts'
+import { isNotKnown, isShortened } from '../text/service-text.ts'
 
 /** A version-1 field that cannot be translated, with the reason. */
 export interface Problem {
@@ -42,6 +42,8 @@ export interface Fields {
   readonly unknown: readonly string[]
   /** Those of the unknown names that were sent with a value, each once. */
   readonly ignored: readonly string[]
+  /** The same without those whose only value is `N/A` or the like, which says nothing. */
+  readonly ignoredValues: readonly string[]
   readonly problems: readonly Problem[]
 }
 
@@ -95,6 +97,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   const blank: number[] = []
   const unknown: string[] = []
   const ignored: string[] = []
+  const ignoredValues: string[] = []
   const problems: Problem[] = []
   const refuse = (slot: number, code: keyof typeof fieldProblems) => {
     if (values[slot] === REFUSED) return
@@ -109,6 +112,8 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     else if (slot === undefined) {
       unknown.push(name)
       if (value !== null && !ignored.includes(name)) ignored.push(name)
+      const says = value !== null && !(typeof value === 'string' && isNotKnown(value))
+      if (says && !ignoredValues.includes(name)) ignoredValues.push(name)
     } else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
@@ -119,7 +124,14 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     else if (values[slot] === undefined) values[slot] = value
     else if (values[slot] !== value) refuse(slot, 'disagree')
   }
-  return { values, blank: blank.filter((slot) => values[slot] === undefined), unknown, ignored, problems }
+  return {
+    values,
+    blank: blank.filter((slot) => values[slot] === undefined),
+    unknown,
+    ignored,
+    ignoredValues,
+    problems,
+  }
 }
 
 /** A store and a header cannot hold a NUL or half a surrogate pair. */
