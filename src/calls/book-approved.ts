@@ -1,6 +1,9 @@
 import { toGatewayError } from '../edge/answers.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { withoutKnown } from '../language/mapping/overlay.ts'
+import { placeOf, valueAt } from '../language/mapping/paths.ts'
+import { scalarText } from '../language/text/json.ts'
+import { isSameThing } from '../language/text/service-text.ts'
 import {
   foreignShipment,
   isCanceled,
@@ -12,7 +15,7 @@ import {
 import type { UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle } from '../outside/store/claim.ts'
-import type { Claim, KnownVehicles } from '../outside/store/store.ts'
+import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
 import { holdersOf } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
@@ -103,7 +106,15 @@ export async function mergeIntoApproved(
   rooms: CallRooms,
 ): Promise<MergedBooking | undefined> {
   const { quote_id: _, ...sent } = plan.body
-  const unsaid = new Set(accountOf(plan).fields.flatMap(({ to, origin }) => (origin === 'caller' ? [] : [to])))
+  const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
+  const earlier = planOfEarlierQuote(plan, approved.quote)?.body
+  /** What the shipment has was said when it was quoted, or since. Only the booking itself, or a later quote, says otherwise. */
+  const isKept = (path: string, has: string) => {
+    const origin = origins.get(path) ?? 'caller'
+    return (
+      origin !== 'caller' && !(origin === 'quote' && earlier && has === scalarText(valueAt(earlier, placeOf(path))))
+    )
+  }
   let body = sent
   const compiled = rooms.catalog.firstOf('update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -111,9 +122,8 @@ export async function mergeIntoApproved(
   let known: KnownVehicles | undefined
   const merging = {
     id: approved.id,
-    // What the shipment has was said when it was quoted, or since. What the booking does not say itself fills what it lacks.
     sentTo: (shipment: Shipment, entry: number) => {
-      body = withoutKnown(sent, unsaid, shipment.body, entry)
+      body = withoutKnown(sent, isKept, shipment.body, entry)
       return body
     },
     textOf: plan.request.sent,
@@ -130,9 +140,9 @@ export async function mergeIntoApproved(
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
       if (!('is' in choice)) return choice
       // The quote may have been for vehicles without a VIN, or for none.
-      const blank = seen.vehicles.findIndex((vehicle) => !vehicle.vin)
-      if (blank < 0 && seen.vehicles.length > 1) throw new NotBooked(vinError(choice, vin, 'update'))
-      return { entry: Math.max(blank, 0), vin: 'changed' as const }
+      const entry = entryOf(claim, seen.vehicles) ?? (seen.vehicles.length > 1 ? undefined : 0)
+      if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
+      return { entry, vin: 'changed' as const }
     },
     readError: (cause: unknown) =>
       cause instanceof NotBooked
@@ -153,6 +163,25 @@ export async function mergeIntoApproved(
     // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
     throw new NotBooked(perhapsBooked(toGatewayError(reason)))
   }
+}
+
+/** Returns the plan that the booking would have with the approved quote in place of a later one with its name. */
+function planOfEarlierQuote({ request, subject, settings }: Plan, quote: RememberedQuote): Plan | undefined {
+  if (!subject.quote || isSameThing(subject.quote.id, quote.id)) return undefined
+  return planCall(request, { ...subject, quote }, settings)
+}
+
+/**
+ * Returns the place of a booking's vehicle among several of which no VIN is its own: the one that is shown with its year, make and model,
+ * or else one without a VIN that is not shown as another one.
+ */
+function entryOf(claim: Claim, vehicles: readonly Vehicle[]): number | undefined {
+  const entries = vehicles.map((vehicle, at) => ({ ...vehicle, at }))
+  const own = entries.filter((vehicle) => !isOfOtherVehicle(claim, { vehicles: [vehicle], formerVins: {} }))
+  const shown = own.filter(({ year, make, model }) => year || make || model)
+  const isBlank = ({ vin }: Vehicle) => vin === ''
+  const [only, another] = shown
+  return (shown.find(isBlank) ?? (another ? undefined : only) ?? own.find(isBlank) ?? entries.find(isBlank))?.at
 }
 
 /**

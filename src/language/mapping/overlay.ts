@@ -120,13 +120,19 @@ function keptPlaces(
   return parts.filter(({ part, now }) => now && (isEnough || now !== stoodFor(part))).map(({ place }) => place)
 }
 
-/** Returns what was sent, without these places where the given entry of the service's current body has a value. */
-export function withoutKnown(sent: Draft, places: ReadonlySet<string>, current: unknown, entry: number): Draft {
+/** Returns what was sent, without the places where the given entry of the service's current body keeps its value. */
+export function withoutKnown(
+  sent: Draft,
+  isKept: (path: string, has: string) => boolean,
+  current: unknown,
+  entry: number,
+): Draft {
   const now = entryOf(current, entry)
   const rest: Draft = {}
   for (const [path, value] of listLeaves(sent).listed) {
     const place = placeOf(path)
-    if (!places.has(path) || !scalarText(valueAt(now, place))) putAt(rest, place, value)
+    const has = scalarText(valueAt(now, place))
+    if (!has || !isKept(path, has)) putAt(rest, place, value)
   }
   return rest
 }
