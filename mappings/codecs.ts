@@ -143,14 +143,17 @@ const LISTED_VIN = /^(?=.*\d).{15,18}$/
 
 /** Between the parts of a list. */
 const BETWEEN_ITEMS = /[,;\r\n]/
-/** A VIN of any length, such as one of an old vehicle, in a list. */
-const LISTED_OLD_VIN = /^[a-z-]*\d[a-z\d-]{3,}$/i
+/** A VIN of any length, such as one of an old vehicle, in a list; a year is none. */
+const LISTED_OLD_VIN = /^(?!\d{4}$)[a-z-]*\d[a-z\d-]{3,}$/i
 
 /** Reports whether a text contains several VINs, with or without a separator. */
-const hasSeveral = (text: string): boolean =>
-  JOINED_VINS.test(plainVin(text)) ||
-  text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length > 1 ||
-  text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
+function hasSeveral(text: string): boolean {
+  if (JOINED_VINS.test(plainVin(text))) return true
+  const vins = text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length
+  // Beside a VIN, other words may be a plate, a key or a stock number.
+  if (vins > 0) return vins > 1
+  return text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
+}
 
 /** A model year as an integer. */
 export const year = codec(asScalar, {
