@@ -54,7 +54,7 @@ export function dryRunReply(
     if (!isFinal) remarks = [readDecides(verb)]
     if (verb === 'quote' && !target && idAt(v2, 'shipment_id') === undefined) {
       if (planned) requireNames(planned.request)
-      else remarks = [NAMES_DECIDE]
+      remarks = [planned ? EARLIER_QUOTE_DECIDES : NAMES_DECIDE]
     }
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
@@ -87,6 +87,9 @@ export function dryRunReply(
 
 const NAMES_DECIDE =
   'The reply has no usable shipment_id, so the response depends on the request: only a call with a ShipmentNumber or an OrderRefNumber that names no earlier quote gets this one. Any other call gets 502.'
+
+const EARLIER_QUOTE_DECIDES =
+  'The reply has no usable shipment_id, so the record decides: if a number of this call names an earlier quote, it gets 502.'
 
 const OK = 200
 
