@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, constants, createWriteStream, openSync, renameSync, statSync, type WriteStream } from 'node:fs'
+import { closeSync, constants, createWriteStream, fstatSync, openSync, renameSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { dirname } from 'node:path'
+import type { Writable } from 'node:stream'
 import { tables } from '../../mappings/index.ts'
 import type { Config } from '../language/config/config.ts'
 import type { Catalog } from '../language/mapping/catalog.ts'
@@ -28,6 +30,8 @@ const FILE_LIMIT_BYTES = 128 * 1024 * 1024
 const WAITING_LIMIT_BYTES = 8 * 1024 * 1024
 /** How long after an error, such as that of a full disk, the file is opened again. */
 const RETRY_MS = 10_000
+/** How long a pipe may take for the last lines. */
+const CLOSE_LIMIT_MS = 1_000
 /** Even masked values tell something about callers. */
 const OWNER_ONLY = 0o600
 
@@ -52,7 +56,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
   const { log, limitBytes = FILE_LIMIT_BYTES } = options
   const shown = keptFields(options)
   let mask: Mask
-  let file: WriteStream | undefined
+  let file: Writable | undefined
   let bytes = 0
   let openedAt = 0
   open()
@@ -74,7 +78,7 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
     try {
       prepare()
       // Opened at once, because the next rotation has to find it.
-      file = createWriteStream(path, { fd: openToAppend(path) })
+      file = openToAppend(path)
       file.on('error', (err) => log.warn({ err }, 'RECORD_FILE cannot be written'))
     } catch (err) {
       log.warn({ err }, 'RECORD_FILE cannot be opened')
@@ -107,19 +111,32 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       file?.end()
       open()
     },
-    close: () => new Promise<void>((resolve) => (file && !file.destroyed ? file.end(resolve) : resolve())),
+    async close(): Promise<void> {
+      const last = file
+      if (!last || last.destroyed) return
+      const { promise, resolve } = Promise.withResolvers<void>()
+      last.end(() => resolve())
+      // The reader of a pipe may read no more.
+      const limit = last instanceof Socket ? setTimeout(() => last.destroy(), CLOSE_LIMIT_MS) : undefined
+      last.once('close', resolve)
+      await promise
+      clearTimeout(limit)
+    },
   }
 }
 
-/** Opens a file. It fails for a pipe that nobody reads, where Node would wait for a reader, and no signal could end the gateway. */
-function openToAppend(path: string): number {
+/**
+ * Opens a file. It fails for a pipe that nobody has open to read, where Node would wait for a reader. A pipe is written to without waiting in
+ * a thread: no signal could end a gateway with a thread that waits for a reader who reads no more.
+ */
+function openToAppend(path: string): Writable {
   const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants
-  const probe = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, OWNER_ONLY)
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, OWNER_ONLY)
+  if (fstatSync(fd).isFIFO()) return new Socket({ fd, readable: false, writable: true })
   try {
-    return openSync(path, 'a')
+    return createWriteStream(path, { fd: openSync(path, 'a') })
   } finally {
-    // Not before: the reader of a pipe would find its end.
-    closeSync(probe)
+    closeSync(fd)
   }
 }
 

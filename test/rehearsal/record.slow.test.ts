@@ -15,6 +15,7 @@ import {
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { bookingExample } from '../../mappings/booking-rows.ts'
 import { loadMappings } from '../../mappings/load.ts'
@@ -192,4 +193,18 @@ test('a pipe is not waited for, and is recorded to whenever somebody reads it', 
     await expect.poll(() => warn.mock.calls.length).toBe(1)
     expect(recorder?.begin()).toBeUndefined()
   }
+})
+
+test('a pipe that is open but not read does not hold up the end', async () => {
+  const { RECORD_FILE: pipe, incoming, call, options } = await callTo()
+  execFileSync('mkfifo', [pipe])
+  const reader = spawn('sh', ['-c', `exec sleep 60 < "${pipe}"`], { stdio: 'ignore' })
+  onTestFinished(() => void reader.kill())
+  // Returns once the reader has opened it.
+  execFileSync('sh', ['-c', `: > "${pipe}"`])
+  const recorder = openRecorder({ RECORD_FILE: pipe, ...options })
+  const body = readBody(Buffer.from(JSON.stringify({ Foo: 'x'.repeat(100_000) })), '')
+  for (let lines = 0; lines < 3; lines += 1) recorder?.end({ body, reply: undefined }, call, incoming, 200)
+  const ended = await Promise.race([recorder?.close().then(() => 'ended'), delay(5_000)])
+  expect(ended).toBe('ended')
 })
