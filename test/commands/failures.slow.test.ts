@@ -159,6 +159,22 @@ test('a signal ends a gateway that failed to start, whatever a module keeps goin
   expect(await transload(place, ['serve'], { HOST, PORT: 'x', MAPPINGS_DIR: '.' })).toMatchObject({ code: 78 })
 })
 
+test.each([0, 2, 6])('a start that fails is reported, whenever a signal comes: %i ms', async (ms) => {
+  const place = folder()
+  const signaling = `import { Server } from 'node:net'
+    const { emit } = Server.prototype
+    Server.prototype.emit = function (name, ...args) {
+      if (name === 'error') setTimeout(() => process.kill(process.pid, 'SIGTERM'), ${ms})
+      return emit.call(this, name, ...args)
+    }
+    setInterval(() => {}, 1000)
+    export default []`
+  writeFileSync(join(place, 'own.mjs'), signaling)
+  const PORT = String(await takenPort())
+  const err = expect.stringContaining('is in use')
+  expect(await transload(place, ['serve'], { HOST, PORT, MAPPINGS_DIR: '.' })).toMatchObject({ code: 1, err })
+})
+
 test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {
   const place = folder()
   writeFileSync(join(place, 'fault.mjs'), 'JSON.parse = () => { throw new Error("broken\\u001b[31m\\nhere") }')

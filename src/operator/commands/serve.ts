@@ -29,7 +29,6 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
   // From here on: as process 1, it would miss a signal that it does not watch for. Until it listens, there is nothing to finish.
   const stopping = stopSignal()
   let mayHaveCalls = false
-  // A start that has failed keeps its exit code: a module of the operator may keep the process alive.
   void stopping.then(() => mayHaveCalls || process.exit())
   // SIGHUP reads the tenants file again. Without one it must not end the process.
   process.on('SIGHUP', () => {})
@@ -67,8 +66,9 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
     log,
     pages: createPages,
   }).catch(async (error: unknown) => {
-    mayHaveCalls = false
     await store.close()
+    // Once the failure is reported, with its exit code: a module of the operator may keep the process alive.
+    void stopping.then(() => setImmediate(() => process.exit()))
     throw listenFailure(error, config)
   })
   setFlagsFromString(HEAP_FLAG)
