@@ -297,8 +297,9 @@ export function foreignPart(shipment: SeenShipment, quote: RememberedQuote, vin 
   if (!shipment.body || isSameId(shipment.id, quote.id)) return undefined
   const reference = idAt(shipment.body, 'external_id')
   if (reference !== undefined && !isOfQuote(shipment.body, quote)) return 'reference'
-  const vins = shipment.vehicles.flatMap((vehicle) => vehicle.vin || [])
-  return vin !== '' && vins.length > 0 && !vins.includes(vin) ? 'VIN' : undefined
+  // A vehicle without a VIN may be the one.
+  const isOther = shipment.vehicles.length > 0 && shipment.vehicles.every((one) => one.vin !== '' && one.vin !== vin)
+  return vin !== '' && isOther ? 'VIN' : undefined
 }
 
 /** Returns the bookings under a name of the quote that are under way or have an unknown outcome. */
