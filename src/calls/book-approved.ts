@@ -108,12 +108,12 @@ export async function mergeIntoApproved(
   const { quote_id: _, ...sent } = plan.body
   const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
   const earlier = planOfEarlierQuote(plan, approved.quote)?.body
-  /** What the shipment has was said when it was quoted, or since. Only the booking itself, or a later quote, says otherwise. */
+  /** What the shipment has was said when it was quoted, or since. Only the booking itself says otherwise, or a later quote. */
   const isKept = (path: string, has: string) => {
     const origin = origins.get(path) ?? 'caller'
-    return (
-      origin !== 'caller' && !(origin === 'quote' && earlier && has === scalarText(valueAt(earlier, placeOf(path))))
-    )
+    if (origin !== 'quote' || !earlier) return origin !== 'caller'
+    const wasQuoted = has === scalarText(valueAt(earlier, placeOf(path)))
+    return !wasQuoted
   }
   let body = sent
   const compiled = rooms.catalog.firstOf('update')
@@ -173,7 +173,7 @@ function planOfEarlierQuote({ request, subject, settings }: Plan, quote: Remembe
 
 /**
  * Returns the place of a booking's vehicle among several of which no VIN is its own: the one that is shown with its year, make and model,
- * or else one without a VIN that is not shown as another one.
+ * or else one without a VIN, preferably one that is not shown as another vehicle.
  */
 function entryOf(claim: Claim, vehicles: readonly Vehicle[]): number | undefined {
   const entries = vehicles.map((vehicle, at) => ({ ...vehicle, at }))
