@@ -127,7 +127,9 @@ function describe(
       ]
     case 'assumed': {
       const fallbacks = row && 'fallbacks' in row ? row.fallbacks : []
-      const [named = field] = fallbacks.flatMap((one) => ('setting' in one ? one.setting : []))
+      const [named] = fallbacks.flatMap((one) => ('setting' in one ? one.setting : []))
+      // What a quote remembered only in part has no setting.
+      if (named === undefined) break
       const defaults = `set DEFAULT_${named.toUpperCase()}, or the tenant's "defaults".`
       if (row?.kind === 'lookup')
         return [
