@@ -11,9 +11,10 @@ import type { Upstream } from '../../outside/service/upstream.ts'
 import { CommandFailed } from './failures.ts'
 import { mappingsOf } from './open-store.ts'
 
-/** Returns the configured accounts; none in client mode, where callers bring their own. See `readTenants` for `lacking`. */
+/** Returns the configured accounts; in client mode, only the one that reads the shipments of events. See `readTenants` for `lacking`. */
 export async function ownAccounts(config: Config, lacking?: string[]) {
-  const { V2_CLIENT_ID, V2_CLIENT_SECRET, TENANTS_FILE, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
+  const { WEBHOOK_CLIENT_ID, WEBHOOK_CLIENT_SECRET, TENANTS_FILE, UPSTREAM_TIMEOUT_MS: timeoutMs } = config
+  const { V2_CLIENT_ID = WEBHOOK_CLIENT_ID, V2_CLIENT_SECRET = WEBHOOK_CLIENT_SECRET } = config
   const common = translationSettings(config)
   const accountOf = (
     tenant: string,
@@ -44,7 +45,8 @@ export async function ownAccounts(config: Config, lacking?: string[]) {
 
 /** Returns the account of a tenant, or the only one. */
 export async function chosenAccount(config: Config, tenant: string | undefined) {
-  const accounts = await ownAccounts(config)
+  // In client mode, the account of events only reads.
+  const accounts = await ownAccounts({ ...config, WEBHOOK_CLIENT_ID: undefined })
   const names = accounts.map((account) => account.tenant).join(', ')
   const [first, ...others] = tenant === undefined ? accounts : accounts.filter((account) => account.tenant === tenant)
   if (accounts.length === 0) {

@@ -135,10 +135,8 @@ async function storeState({ STORE_URL }: Config) {
 async function connected(config: Config) {
   const { UPSTREAM_TIMEOUT_MS: timeoutMs, V2_BASE_URL: address } = config
   const upstream = openUpstream(config)
-  const { WEBHOOK_CLIENT_ID, WEBHOOK_CLIENT_SECRET } = config
-  const { V2_CLIENT_ID = WEBHOOK_CLIENT_ID, V2_CLIENT_SECRET = WEBHOOK_CLIENT_SECRET } = config
   // The warnings name the secrets that are not here.
-  const accounts = await ownAccounts({ ...config, V2_CLIENT_ID, V2_CLIENT_SECRET }, [])
+  const accounts = await ownAccounts(config, [])
   const tried = []
   for (const { tenant, open, scheme, hasSecret } of accounts) {
     if (!hasSecret) {
