@@ -64,6 +64,9 @@ test('the home page shows the calls, who was at fault, and what waits for an ope
     'href="/bookings?state=unknown"',
     'aria-label="Calls by minute',
   )
+  const [{ key }] = (await ask(gateway, '/bookings?state=unknown')).json.bookings
+  // The command that is shown works: in client mode, there is nobody to ask.
+  expectWords(await pageOf(gateway, `/bookings/${key}`), '--shipment-id ID --unchecked')
   await park(gateway.store, 'connection refused')
   expect(await headlineOf(gateway)).toBe('1 booking and 1 event need attention.')
   await gateway.store.declareDoubt({ since: 0, until: 0 })

@@ -256,7 +256,7 @@ function resolution(
 <p>Search the service's own list of shipments for ${byReference}the VIN, or the route.</p>
 ${question}
 <h3>2. If it is there, say so</h3>
-${code(booked)}
+${code(canAsk ? booked : `${booked} --unchecked`)}
 <p>The caller's next attempt is answered with this shipment. Nothing is sent.</p>
 <h3>3. If it is not there, free the key</h3>
 ${code(notBooked)}
