@@ -64,7 +64,7 @@ describe('/my', () => {
   })
 
   test('is a page for browsers, with the kit and the numbers, and no link to other pages of the operator', async () => {
-    const gateway = await open({ env: { SUNSET: '2095-01-01', WORKBENCH: 'off' } })
+    const gateway = await open({ env: { SUNSET: '2095-01-01', WORKBENCH: 'off', BROWNOUTS: '2094-01-01T10:00Z/1h' } })
     const { status, text, headers } = await get(gateway, '/my', { ...ACME, ...HTML })
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
     for (const word of [
@@ -74,6 +74,7 @@ describe('/my', () => {
       '/my?kit',
       '/my/numbers.csv',
       '2095-01-01',
+      'legacy calls except bookings and approvals are refused',
       'within 10 seconds',
     ]) {
       expect(text).toContain(word)
