@@ -228,6 +228,8 @@ describe('a proxy in front', () => {
     await gateway.gateway.close()
     expect(await said('/quotes/getShippingQuote.php', post)).toEqual([502, quote])
     expect(await said('/ConfirmBooking', post)).toEqual([502, booking])
+    const passed = { Message: expect.stringContaining('before you send this again') }
+    expect(await said('/v2/shipments', post)).toEqual([502, passed])
     nginx.signal('SIGTERM')
     await nginx.ended
     const log = readFileSync(join(folder, 'access.log'), 'utf8')
