@@ -54,6 +54,11 @@ test('every action, pasted in any form, is explained as by the dry run', async (
       [json, paths[0] ?? ''],
       [form, paths[0] ?? ''],
       [`curl -u id:secret 'https://old.example.com/quotes${target}' \\\n ${data}`, ''],
+      // As browsers and terminals on Windows copy it, with options that look like an address.
+      [
+        `$ curl.exe -A Mozilla/5.0 -e https://shop.example.com/x 'https://old.example.com${target}' ${data && `--data-raw $'${json.replaceAll("'", "\\'")}'`}`,
+        '',
+      ],
       [`${method} ${target} HTTP/1.1\r\nHost: old.example.com\r\n\r\n${method === 'GET' ? '' : form}`, ''],
     ] as const) {
       const { status, text, sent } = await send(gateway, { body, path })

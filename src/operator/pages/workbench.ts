@@ -121,19 +121,22 @@ function outcomeOf(input: Input, rooms: GatewayRooms) {
   }
 }
 
-/** A word of a shell: in single quotes, in double quotes, or plain. */
-const WORD = /'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
+/** A word of a shell: in single quotes, also as browsers copy it (`$'O\'Neil'`), in double quotes, or plain. */
+const WORD = /\$'((?:\\.|[^'\\])*)'|'((?:[^']|'\\'')*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs
 const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\r?\n|$)/
-const DATA = /^(?:-d|--json|--data(?:-raw|-binary|-ascii)?)$/
+const DATA = /^(?:-d|--json|--data(?:-raw|-binary|-ascii)?)=?$/
 /** After these, a value may have any character. */
-const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)$/
+const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)=?$/
+/** The value of such an option may look like an address, and is not that of the call. */
+const OTHER = /^(?:-[AbeHoux]|--(?:user-agent|cookie|referer|header|output|user|proxy|cacert))=?$/
 
 /** Finds the method, the path and the body in what was pasted, which may be a body alone. */
 function pastedRequest(pasted: string) {
   const text = pasted.trim()
-  if (/^curl\s/.test(text)) {
+  if (/^(?:\$ )?curl(?:\.exe)?\s/.test(text)) {
     const words = [...text.replaceAll(/\\\r?\n/g, ' ').matchAll(WORD)].map(
-      ([, single, double, plain]) =>
+      ([, escaped, single, double, plain]) =>
+        escaped?.replaceAll(/\\(.)/gs, (_, letter) => (letter === 'n' ? '\n' : letter)) ??
         single?.replaceAll("'\\''", "'") ??
         double?.replaceAll(/\\(["\\$`])/g, '$1') ??
         plain?.replaceAll(/\\(.)/g, '$1') ??
@@ -144,7 +147,8 @@ function pastedRequest(pasted: string) {
     const data = [...after(DATA), ...encoded].join('&')
     const isGet = words.some((word) => /^(?:-G|--get)$/.test(word))
     const method = isGet ? 'GET' : (after(/^(?:-X|--request)$/)[0] ?? (data === '' ? 'GET' : 'POST'))
-    const target = words.find((word) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word)) ?? ''
+    const target =
+      words.find((word, at) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word) && !OTHER.test(words[at - 1] ?? '')) ?? ''
     return requestTo(
       method,
       isGet && data !== '' ? `${target}${target.includes('?') ? '&' : '?'}${data}` : target,
