@@ -25,6 +25,8 @@ test('init writes files that the gateway accepts, says how to start it, and over
       [...written.matchAll(/^# =+\n# (.+)\n# =+$|^#?([A-Z]\w*)=/gm)].map(([, title, name]) => title ?? name),
     ).toEqual(order.map(([, start, title, name]) => start ?? title ?? name))
     for (const name of configNames) expect(written).toMatch(new RegExp(`^#?${name}=`, 'm'))
+    // An invented contact would stand in what callers are told.
+    expect(written).toMatch(/^#SUPPORT_CONTACT=$/m)
     const checked = await transcript(place, [`${command} check`], { TENANTS_FILE: '' })
     expect(checked).toContain('The configuration is valid')
   }

@@ -14,7 +14,6 @@ const START: Readonly<Record<string, string>> = {
 const EDGE_START: typeof START = {
   TENANTS_FILE: './tenants.json',
   TRUST_PROXY: '127.0.0.1/32',
-  SUPPORT_CONTACT: 'support@example.com',
 }
 
 const WIDTH = 110
