@@ -171,6 +171,13 @@ describe.each(ENGINES)('a step of the schema on %s', (engine) => {
     expect(await notedWith('IMPORTED')).toEqual(['imported'])
   })
 
+  test('that does not fit the tables, which no release made, is refused at the start', async () => {
+    const { url, migrate, query } = await engines[engine]()
+    await migrate(STEPS.slice(0, 1))
+    await query('ALTER TABLE names ADD COLUMN approved TEXT')
+    await expect(openStore(url)).rejects.toThrow(/approved/)
+  })
+
   test('that fails leaves the store as it was', async () => {
     const { url, migrate, query } = await engines[engine]()
     await (await openStore(url)).close()

@@ -26,9 +26,12 @@ export const isNotPrepared = hasCode(/^(?:26000|42P05)$/)
 /** Reports whether the address is wrong: unknown user, wrong password, no such database, or a user without a permission. */
 const isWrongAddress = hasCode(/^(?:28|3D|42501)/)
 
+/** Reports whether a statement fits no table, because no release made the tables. */
+const isMisfit = hasCode(/^42/)
+
 /** Reports whether a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
-  return error instanceof StoreTooNew || isWrongAddress(error)
+  return error instanceof StoreTooNew || isWrongAddress(error) || isMisfit(error)
 }
 
 /** Returns the error for the caller: `StoreDown`, unless the store works but refuses this write. */

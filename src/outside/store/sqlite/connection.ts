@@ -190,7 +190,8 @@ export function migrate(db: DatabaseSync, steps: readonly SchemaStep[] = STEPS):
     if (applied === 0) db.exec('PRAGMA wal_checkpoint(PASSIVE)')
   } catch (error) {
     if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
+    if (codeOf(error) !== SQLITE.ERROR) throw error
+    throw new NotAStore(`No release made the tables of the store, so it cannot be upgraded: ${messageOf(error)}.`)
   }
 }
 
@@ -343,7 +344,18 @@ export const isSameIdentity = (one: FileIdentity, other: FileIdentity): boolean 
 /* Errors */
 
 /** SQLite's result codes (https://www.sqlite.org/rescode.html). */
-const SQLITE = { BUSY: 5, CORRUPT: 11, CANTOPEN: 14, TOOBIG: 18, CONSTRAINT: 19, MISMATCH: 20, RANGE: 25, NOTADB: 26 }
+const SQLITE = {
+  /** A statement that fits no table. */
+  ERROR: 1,
+  BUSY: 5,
+  CORRUPT: 11,
+  CANTOPEN: 14,
+  TOOBIG: 18,
+  CONSTRAINT: 19,
+  MISMATCH: 20,
+  RANGE: 25,
+  NOTADB: 26,
+}
 
 /** Reports whether another process holds the lock. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === SQLITE.BUSY
