@@ -74,7 +74,7 @@ describe('/my', () => {
       '/my?kit',
       '/my/numbers.csv',
       '2095-01-01',
-      'legacy calls except bookings and approvals are refused',
+      'legacy calls (except bookings and approvals) are refused',
       'within 10 seconds',
     ]) {
       expect(text).toContain(word)

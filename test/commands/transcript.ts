@@ -130,7 +130,8 @@ const SECTIONS: Readonly<Record<string, (text: string, place: string) => object 
         const [client = ''] = atob(authorization.slice('Basic '.length)).split(':')
         const line = text.split('\n').find((one) => one.startsWith(`${client} ${path} `)) ?? '- - 404 '
         const [, status, body] = /^\S+ \S+ (\d+) ?(.*)$/.exec(line) ?? []
-        outgoing.writeHead(Number(status)).end(body)
+        // 0 is a service that does not answer.
+        if (status !== '0') outgoing.writeHead(Number(status)).end(body)
       },
       { acceptsAll: false },
     )

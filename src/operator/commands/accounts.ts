@@ -73,6 +73,7 @@ export async function attempt(account: Account, upstream: Upstream, config: Conf
     const silence = error instanceof GatewayError ? error.cause : error
     if (silence instanceof NoReply) return { accepted: false, outcome: silence.message }
     if (!(error instanceof GatewayError)) throw error
-    return { accepted: false, outcome: `no token (${error.serviceStatus ?? 'the reply has none'})` }
+    const why = error.about === 'login-failed/silent' ? 'no reply in time' : 'the reply has none'
+    return { accepted: false, outcome: `no token (${error.serviceStatus ?? why})` }
   }
 }

@@ -162,7 +162,7 @@ async function migrationPage(
 <h1>${headline}</h1>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 <p class="soft">${watched}As of ${moment(generatedAt)}; times are UTC. <a href="/migration.json">JSON</a></p>
-${brownoutTable(rooms.callers.brownouts(), rooms.store.now(), ' except bookings and approvals (without BROWNOUT_BOOKINGS)')}
+${brownoutTable(rooms.callers.brownouts(), rooms.store.now(), ' (except bookings and approvals, unless BROWNOUT_BOOKINGS is true)')}
 ${callsByDay(overview.days, generatedAt)}
 <h2 id="tenants">Tenants</h2>
 <form action="/migration" method="get" class="filter" role="search">
@@ -382,7 +382,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
   const first = html`${end('Version 1 is scheduled to end on', sunset)}
 ${end('All version-1 calls are refused from', retiredFrom)}
-${brownoutTable([{ tenant, windows }], now, coversBookings ? '' : ' except bookings and approvals')}
+${brownoutTable([{ tenant, windows }], now, coversBookings ? '' : ' (except bookings and approvals)')}
 <p><a href="/my/numbers.csv" download>Your numbers</a>, with their version-2 ids.</p>
 `
   return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })

@@ -23,15 +23,15 @@ export const isReadOnly = hasCode(/^25006$/)
 /** Reports whether a statement failed because another session prepared it. Nothing was done. */
 export const isNotPrepared = hasCode(/^(?:26000|42P05)$/)
 
-/** Reports whether the address is wrong: unknown user, wrong password, no such database, or a user without a permission. */
-const isWrongAddress = hasCode(/^(?:28|3D|42501)/)
-
-/** Reports whether a statement fits no table, because no release made the tables. */
-const isMisfit = hasCode(/^42/)
+/**
+ * Reports whether the database is not the gateway's: unknown user, wrong password, no such database, a user without a permission, or tables
+ * and columns that no release made.
+ */
+const isNotOurs = hasCode(/^(?:28|3D|42501|4270[13]|42P0[17])/)
 
 /** Reports whether a retry of the first connection cannot help. */
 export function isPermanent(error: unknown): boolean {
-  return error instanceof StoreTooNew || isWrongAddress(error) || isMisfit(error)
+  return error instanceof StoreTooNew || isNotOurs(error)
 }
 
 /** Returns the error for the caller: `StoreDown`, unless the store works but refuses this write. */
@@ -39,6 +39,6 @@ export function asStoreError(error: unknown): Error {
   if (error instanceof StoreDown || error instanceof StoreTooNew) return error
   const message = messageOf(error)
   if (isInvalidWrite(error)) return new Error(`The store refused a write: ${message}`, { cause: error })
-  const what = isWrongAddress(error) ? 'refuses the gateway' : 'does not answer'
+  const what = isNotOurs(error) ? 'refuses the gateway' : 'does not answer'
   return new StoreDown(`PostgreSQL ${what}: ${message}`, { cause: error })
 }
