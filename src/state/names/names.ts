@@ -161,8 +161,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
     const ofService = idsOf('service')
     const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
-    // A quote has the id of a shipment that is gone, or never was: its own may be another one.
-    const instead = isStoredAsGone(itself) ? await bookedFrom(tenant, value, shipments) : []
+    // An event may have spoken of a shipment with a quote's id that never was one: the quote's own may be another.
+    const instead = isStoredAsGone(itself) && !itself?.quote ? await bookedFrom(tenant, value, shipments) : []
     if (itself && instead.every((id) => shipments.get(id)?.isGone))
       return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
     const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
