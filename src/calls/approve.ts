@@ -294,7 +294,9 @@ async function shipmentOfApproval(quote: RememberedQuote, read: ReadLive): Promi
 
 /** Returns what shows that a shipment that an approval's reply named belongs to something else; undefined if nothing does. */
 export function foreignPart(shipment: SeenShipment, quote: RememberedQuote, vin = ''): 'reference' | 'VIN' | undefined {
-  if (!shipment.body || isSameId(shipment.id, quote.id)) return undefined
+  if (!shipment.body) return undefined
+  // Whatever its vehicles are, the service says that it is the quote's.
+  if ([shipment.id, idAt(shipment.body, 'quote_id') ?? ''].some((id) => isSameId(id, quote.id))) return undefined
   const reference = idAt(shipment.body, 'external_id')
   if (reference !== undefined && !isOfQuote(shipment.body, quote)) return 'reference'
   // A vehicle without a VIN may be the one.
