@@ -2,6 +2,7 @@ import { toGatewayError } from '../edge/answers.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { withoutKnown } from '../language/mapping/overlay.ts'
 import { placeOf, valueAt } from '../language/mapping/paths.ts'
+import { assumedIn } from '../language/mapping/request.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import {
@@ -106,15 +107,7 @@ export async function mergeIntoApproved(
   rooms: CallRooms,
 ): Promise<MergedBooking | undefined> {
   const { quote_id: _, ...sent } = plan.body
-  const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
-  const earlier = planOfEarlierQuote(plan, approved.quote)?.body
-  /** What the shipment has was said when it was quoted, or since. Only the booking itself says otherwise, or a later quote. */
-  const isKept = (path: string, has: string) => {
-    const origin = origins.get(path) ?? 'caller'
-    if (origin !== 'quote' || !earlier) return origin !== 'caller'
-    const wasQuoted = has === scalarText(valueAt(earlier, placeOf(path)))
-    return !wasQuoted
-  }
+  let madeFrom = approved.quote
   let body = sent
   const compiled = rooms.catalog.firstOf('update')
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
@@ -123,7 +116,7 @@ export async function mergeIntoApproved(
   const merging = {
     id: approved.id,
     sentTo: (shipment: Shipment, entry: number) => {
-      body = withoutKnown(sent, isKept, shipment.body, entry)
+      body = withoutKnown(sent, keptBy(plan, madeFrom), shipment.body, entry)
       return body
     },
     textOf: plan.request.sent,
@@ -133,6 +126,7 @@ export async function mergeIntoApproved(
     verify: async (reply: UpstreamReply) => {
       const found = await shipmentToMerge(reply, approved, claim, vin, rooms)
       known = found?.known
+      madeFrom = found?.quote ?? approved.quote
       return found?.shipment
     },
     choose: async (shipment: Shipment) => {
@@ -165,6 +159,25 @@ export async function mergeIntoApproved(
   }
 }
 
+/**
+ * Decides which values a shipment keeps that was made of an approved quote: what it has was said when it was quoted, or since. Only the
+ * booking itself says otherwise, or a later quote. A guess from the booking's fields replaces no more than an assumption.
+ */
+function keptBy(plan: Plan, quote: RememberedQuote): (path: string, has: string) => boolean {
+  const said = new Set(plan.filled.filter((_, at) => at % 2 === 0))
+  const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
+  const earlier = planOfEarlierQuote(plan, quote)?.body
+  const assumed = assumedIn(quote.facts)
+  return (path, has) => {
+    const origin = origins.get(path)
+    if (said.has(path) || origin === undefined) return false
+    const isLaterQuote = origin === 'quote' && earlier !== undefined
+    // A guess has the origin of the fields that it is made from.
+    if (assumed.includes(has) && (isLaterQuote || origin === 'caller')) return false
+    return !(isLaterQuote && has === scalarText(valueAt(earlier, placeOf(path))))
+  }
+}
+
 /** Returns the plan that the booking would have with the approved quote in place of a later one with its name. */
 function planOfEarlierQuote({ request, subject, settings }: Plan, quote: RememberedQuote): Plan | undefined {
   if (!subject.quote || isSameThing(subject.quote.id, quote.id)) return undefined
@@ -185,8 +198,8 @@ function entryOf(claim: Claim, vehicles: readonly Vehicle[]): number | undefined
 }
 
 /**
- * Returns the shipment that a read shows, with its vehicles, if the booking may be merged into it; undefined if it is gone or belongs to
- * something else.
+ * Returns the shipment that a read shows, with its vehicles and its quote, if the booking may be merged into it; undefined if it is gone or
+ * belongs to something else.
  */
 async function shipmentToMerge(
   reply: UpstreamReply,
@@ -194,7 +207,9 @@ async function shipmentToMerge(
   claim: Claim,
   vin: string,
   { names, store }: CallRooms,
-): Promise<{ readonly shipment: Shipment; readonly known: KnownVehicles } | undefined> {
+): Promise<
+  { readonly shipment: Shipment; readonly known: KnownVehicles; readonly quote: RememberedQuote } | undefined
+> {
   if (isGone(reply, id)) return undefined
   const { tenant, handle } = claim
   const shipment = shipmentWithId(reply, id)
@@ -215,7 +230,8 @@ async function shipmentToMerge(
   if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
   // Before the change, so that a cancellation that comes meanwhile stands.
   if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
-  return { shipment, known }
+  const madeFrom = isNamed || !stored?.quote ? quote : await names.quote(tenant, stored.quote)
+  return { shipment, known, quote: madeFrom }
 }
 
 /** Returns the error of a booking whose fields may or may not have reached the shipment of its approved quote. */

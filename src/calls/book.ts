@@ -396,7 +396,7 @@ export async function foreseeBooking(
 }
 
 const approvedFirst = (reads: string) =>
-  `The quote with this number was approved, so the live call first looks for its shipment${reads}. If there is one, these fields are merged into it with a PUT, and no other shipment is made; values from that quote or a default only fill what it lacks. If there is none, this request is sent. On any other reply, nothing is sent.`
+  `The quote with this number was approved, so the live call first looks for its shipment${reads}. If there is one, these fields are merged into it with a PUT, and no other shipment is made; values from that quote, a guess or a default only fill what it lacks. If there is none, this request is sent. On any other reply, nothing is sent.`
 
 const STANDING_UNKNOWN =
   'Earlier bookings were not consulted, because only the service can verify this credential. If the booking was already made, the live call repeats its response.'

@@ -237,6 +237,12 @@ function isAssumed(facts: KnownFacts | undefined, fact: string): boolean {
   return typeof assumed === 'string' && assumed.split(' ').includes(fact)
 }
 
+/** Returns the values of the facts that were assumed when the quote was made. */
+export function assumedIn(facts: KnownFacts | undefined): readonly string[] {
+  const values = Object.entries(facts ?? {}).filter(([fact]) => isAssumed(facts, fact))
+  return values.map(([, value]) => String(value))
+}
+
 /** The value cannot be used; a problem says why. */
 const UNDECODED = Symbol('undecoded')
 /** The field was not sent, or its value counts as absent. */
