@@ -18,7 +18,9 @@ import {
 } from '../outside/service/proofs.ts'
 import { parsedOrNothing, type ReplyContent, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
+import { isOfOtherVehicle } from '../outside/store/claim.ts'
 import {
+  type BookedVehicle,
   type Claim,
   isStoredAsGone,
   LockTimeout,
@@ -293,15 +295,20 @@ async function shipmentOfApproval(quote: RememberedQuote, read: ReadLive): Promi
 }
 
 /** Returns what shows that a shipment that an approval's reply named belongs to something else; undefined if nothing does. */
-export function foreignPart(shipment: SeenShipment, quote: RememberedQuote, vin = ''): 'reference' | 'VIN' | undefined {
+export function foreignPart(
+  shipment: SeenShipment,
+  quote: RememberedQuote,
+  booking?: BookedVehicle,
+): 'reference' | 'VIN' | undefined {
   if (!shipment.body) return undefined
   // Whatever its vehicles are, the service says that it is the quote's.
   if ([shipment.id, idAt(shipment.body, 'quote_id') ?? ''].some((id) => isSameId(id, quote.id))) return undefined
   const reference = idAt(shipment.body, 'external_id')
   if (reference !== undefined && !isOfQuote(shipment.body, quote)) return 'reference'
-  // A vehicle without a VIN may be the one.
-  const isOther = shipment.vehicles.length > 0 && shipment.vehicles.every((one) => one.vin !== '' && one.vin !== vin)
-  return vin !== '' && isOther ? 'VIN' : undefined
+  const { vehicles } = shipment
+  if (!booking || booking.vin === '' || vehicles.every((one) => one.vin === '')) return undefined
+  // A vehicle without a VIN may be the one, unless it is shown as another one.
+  return isOfOtherVehicle(booking, { vehicles, formerVins: {} }) ? 'VIN' : undefined
 }
 
 /** Returns the bookings under a name of the quote that are under way or have an unknown outcome. */

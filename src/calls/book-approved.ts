@@ -124,7 +124,7 @@ export async function mergeIntoApproved(
     compiled,
     settings: plan.settings,
     verify: async (reply: UpstreamReply) => {
-      const found = await shipmentToMerge(reply, approved, claim, vin, rooms)
+      const found = await shipmentToMerge(reply, approved, claim, rooms)
       known = found?.known
       madeFrom = found?.quote ?? approved.quote
       return found?.shipment
@@ -205,7 +205,6 @@ async function shipmentToMerge(
   reply: UpstreamReply,
   { id, quote, isFirst }: ApprovedShipment,
   claim: Claim,
-  vin: string,
   { names, store }: CallRooms,
 ): Promise<
   { readonly shipment: Shipment; readonly known: KnownVehicles; readonly quote: RememberedQuote } | undefined
@@ -220,7 +219,7 @@ async function shipmentToMerge(
   // Another quote of this name made it, or an imported one has nothing of the quote but the name.
   const of = isNamed ? quote : stored?.quote ? { ...quote, id: stored.quote } : undefined
   if (!of && isOfOtherVehicle(claim, known)) return undefined
-  const foreign = of && foreignPart(seen, of, vin)
+  const foreign = of && foreignPart(seen, of, claim)
   if (foreign && !isFirst) return undefined
   if (foreign) throw foreignShipment(foreign)
   // A booking with an unknown outcome may own this shipment.
