@@ -144,7 +144,7 @@ const LISTED_VIN = /^(?=.*\d).{15,18}$/
 /** Between the parts of a list. */
 const BETWEEN_ITEMS = /[,;\r\n]/
 /** A VIN of any length, such as one of an old vehicle, in a list; a year is none. */
-const LISTED_OLD_VIN = /^(?!\d{4}$)[a-z-]*\d[a-z\d-]{3,}$/i
+const LISTED_OLD_VIN = /^(?!(?:18|19|20)\d\d$)[a-z-]*\d[a-z\d-]{3,}$/i
 
 /** Reports whether a text contains several VINs, with or without a separator. */
 function hasSeveral(text: string): boolean {
