@@ -107,7 +107,8 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       const line = `${JSON.stringify(lineOf(body, reply, call, incoming, status, mask))}\n`
       bytes += Buffer.byteLength(line)
       file?.write(line)
-      if (bytes < limitBytes) return
+      // A pipe has no other file. Two streams would cut each other's lines.
+      if (bytes < limitBytes || file instanceof Socket) return
       file?.end()
       open()
     },

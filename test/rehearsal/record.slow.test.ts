@@ -208,3 +208,22 @@ test('a pipe that is open but not read does not hold up the end', async () => {
   const ended = await Promise.race([recorder?.close().then(() => 'ended'), delay(5_000)])
   expect(ended).toBe('ended')
 })
+
+test('a full pipe stays one pipe: its lines come whole, one after the other', async () => {
+  const { RECORD_FILE: pipe, incoming, call, options } = await callTo()
+  execFileSync('mkfifo', [pipe])
+  const out = `${pipe}.read`
+  const reader = spawn('sh', ['-c', `exec 3< "${pipe}"; sleep 0.5; exec cat <&3 > "${out}"`], { stdio: 'ignore' })
+  onTestFinished(() => void reader.kill())
+  // Returns once the reader has opened it.
+  execFileSync('sh', ['-c', `: > "${pipe}"`])
+  const recorder = openRecorder({ RECORD_FILE: pipe, ...options, limitBytes: 1 })
+  const values = ['a', 'b', 'c'].map((letter) => letter.repeat(200_000))
+  for (const Foo of values)
+    recorder?.end({ body: readBody(Buffer.from(JSON.stringify({ Foo })), ''), reply: undefined }, call, incoming, 200)
+  await delay(1_000)
+  await recorder?.close()
+  await once(reader, 'close')
+  const lines = readFileSync(out, 'utf8').trim().split('\n')
+  expect(lines.map((line) => JSON.parse(JSON.parse(line).request).Foo)).toEqual(values)
+})
