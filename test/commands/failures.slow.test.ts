@@ -175,6 +175,26 @@ test.each([0, 2, 6])('a start that fails is reported, whenever a signal comes: %
   expect(await transload(place, ['serve'], { HOST, PORT, MAPPINGS_DIR: '.' })).toMatchObject({ code: 1, err })
 })
 
+test('a signal ends a gateway that failed to start although its store does not close', async () => {
+  const place = folder()
+  const signaling = `import { Server } from 'node:net'
+    import { Worker } from 'node:worker_threads'
+    const { emit } = Server.prototype
+    const { postMessage } = Worker.prototype
+    Server.prototype.emit = function (name, ...args) {
+      if (name === 'error') setTimeout(() => process.kill(process.pid, 'SIGTERM'), 200)
+      return emit.call(this, name, ...args)
+    }
+    Worker.prototype.postMessage = function (message, ...args) {
+      if (!String(message).includes('"close":true')) postMessage.call(this, message, ...args)
+    }
+    export default []`
+  writeFileSync(join(place, 'own.mjs'), signaling)
+  const PORT = String(await takenPort())
+  const err = expect.stringContaining('is in use')
+  expect(await transload(place, ['serve'], { HOST, PORT, MAPPINGS_DIR: '.' })).toMatchObject({ code: 1, err })
+})
+
 test('a fault of the program itself is one line, and NODE_DEBUG shows where it is', async () => {
   const place = folder()
   writeFileSync(join(place, 'fault.mjs'), 'JSON.parse = () => { throw new Error("broken\\u001b[31m\\nhere") }')

@@ -66,7 +66,8 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
     log,
     pages: createPages,
   }).catch(async (error: unknown) => {
-    await store.close()
+    // A store that does not answer must not keep the process from a signal.
+    await Promise.race([store.close(), stopping])
     // Once the failure is reported, with its exit code: a module of the operator may keep the process alive.
     void stopping.then(() => setImmediate(() => process.exit()))
     throw listenFailure(error, config)
