@@ -209,9 +209,10 @@ test('gateways that get the same events heal a booking of another one, once', as
 })
 
 test.each([
-  ['is healed, if it was merged into the shipment of its quote', 'booked', {}],
-  ['stays unknown, if that shipment was canceled before', 'unknown', { state: 'canceled' }],
-] as const)('a booking whose gateway died %s', async (_, state, before) => {
+  ['is healed, if it was merged into the shipment of its quote', 'booked', {}, []],
+  ['is healed, if its number has a newer quote', 'booked', {}, [{ TempShipToPostalCode: '60601' }]],
+  ['stays unknown, if that shipment was canceled before', 'unknown', { state: 'canceled' }, []],
+] as const)('a booking whose gateway died %s', async (_, state, before, newer) => {
   const inner = createMemoryStore()
   const change: typeof inner.change = (claim, to, ...names) =>
     to.state === 'booked' ? Promise.reject(new StoreDown('It has died.')) : inner.change(claim, to, ...names)
@@ -221,6 +222,8 @@ test.each([
   await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: REFERENCE })
   const [{ id } = expect.fail('no shipment')] = shipments(gateway)
   await deliver(other, { ...EVENT, shipment_id: id, event: 'shipment.created' })
+  for (const changes of newer)
+    await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE, ...changes })
   const handle = expectUnknown(await book(gateway))
   const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
   await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })

@@ -364,12 +364,22 @@ export function createProving({
     return (await store.eventsOfShipment(tenant, thingKey(id))).some(({ receivedAt }) => receivedAt < createdAt)
   }
 
-  /** Reports whether a shipment with a booking's reference and VIN is of its quote, so that the booking may have been merged into it. */
+  /**
+   * Reports whether a shipment with a booking's reference and VIN is of its quote, or of an approved one with its name, so that the booking
+   * may have been merged into it.
+   */
   async function mayBeMerged(id: string, claim: Claim): Promise<boolean> {
+    const { tenant, reference, vin } = claim
     const { quote = '' } = requestOf(claim)
-    if (quote === '' || claim.vin === '') return false
-    const stored = await store.shipment(claim.tenant, id)
-    return !isStoredAsGone(stored) && [id, stored?.quote ?? ''].some((one) => isSameThing(one, quote))
+    if (quote === '' || vin === '') return false
+    const stored = await store.shipment(tenant, id)
+    if (isStoredAsGone(stored)) return false
+    for (const one of new Set([id, stored?.quote || id])) {
+      if (isSameThing(one, quote)) return true
+      const other = await store.quote(tenant, one)
+      if (other && other.approval !== '' && [other.own, ...other.names].includes(reference)) return true
+    }
+    return false
   }
 
   /** Reports whether another booking with this identity is under way, because the shipment may be that booking's. */
