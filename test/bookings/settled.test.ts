@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest'
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import { type ClaimState, type Store, StoreDown } from '../../src/outside/store/store.ts'
+import { reopen } from '../../src/state/bookings/settlement.ts'
 import { newClaim, newName } from '../store/samples.ts'
 import { settleAs } from './desk.ts'
 
@@ -59,6 +60,22 @@ test('names are taken back after a settlement that was interrupted, or came afte
   expect(await linked('REF-1')).toEqual([UUID])
   await settleAs({ ...inner, change: async () => undefined }, claim, BOOKED)
   expect(await linked('REF-1')).toEqual([])
+})
+
+test('the shipment of an approved quote keeps its names and its quote after a settlement that is taken back', async () => {
+  const { store, claim, linked } = await open()
+  const { tenant, reference } = claim
+  const approved = { tenant, id: UUID, own: reference, approval: 'approved' } as const
+  await store.put({ names: [newName({ name: reference, id: UUID, kind: 'shipment' })], quote: approved })
+  await store.put({
+    names: [newName({ name: reference, id: 'newer' })],
+    quote: { tenant, id: 'newer', own: reference },
+  })
+  await settleAs(store, claim, BOOKED)
+  const settled = (await store.claimByHandle(claim.handle)) ?? expect.fail('no claim')
+  expect(await reopen(settled, { store, instance: 'operator' })).toMatchObject({ outcome: 'changed' })
+  expect(await linked(reference)).toContain(UUID)
+  expect(await store.shipment(tenant, UUID)).toMatchObject({ quote: UUID })
 })
 
 test("a claim of an earlier version, which does not tell its quote, is of its reference's", async () => {

@@ -170,11 +170,17 @@ async function giveNames(
   return quote
 }
 
-/** Takes a booking's names away from the shipment that a settlement gave them to. */
+/**
+ * Takes a booking's names away from the shipment that a settlement gave them to, except those that it has since the approval of its quote.
+ */
 async function takeBackNames(claim: Claim, { shipment: id, number }: BookedShipment, store: Store): Promise<void> {
   if (id === '') return
-  await store.unlink(namesOf(claim, id, number))
-  await store.put({ shipment: { tenant: claim.tenant, id, quote: '' } })
+  const { tenant } = claim
+  const quote = await store.quote(tenant, id)
+  const approved = quote?.approval ? quote : undefined
+  const kept = approved?.own ? [approved.own] : (approved?.names ?? [])
+  await store.unlink(namesOf(claim, id, number).filter(({ name }) => !kept.includes(name)))
+  await store.put({ shipment: { tenant, id, quote: approved?.id ?? '' } })
 }
 
 const namesOf = ({ tenant, reference }: Claim, id: string, number: string | undefined) =>
