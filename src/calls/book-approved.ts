@@ -15,7 +15,7 @@ import {
 } from '../outside/service/proofs.ts'
 import type { UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
-import { isOfOtherVehicle } from '../outside/store/claim.ts'
+import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
 import { holdersOf } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
@@ -184,17 +184,25 @@ function planOfEarlierQuote({ request, subject, settings }: Plan, quote: Remembe
   return planCall(request, { ...subject, quote }, settings)
 }
 
+/** What tells vehicles without a VIN apart. */
+const TELLING = ['year', 'make', 'model'] as const
+
 /**
  * Returns the place of a booking's vehicle among several of which no VIN is its own: the one that is shown with its year, make and model,
- * or else one without a VIN, preferably one that is not shown as another vehicle.
+ * or else one without a VIN, preferably one of which nothing is shown, or nothing that differs.
  */
 function entryOf(claim: Claim, vehicles: readonly Vehicle[]): number | undefined {
   const entries = vehicles.map((vehicle, at) => ({ ...vehicle, at }))
   const own = entries.filter((vehicle) => !isOfOtherVehicle(claim, { vehicles: [vehicle], formerVins: {} }))
-  const shown = own.filter(({ year, make, model }) => year || make || model)
+  const told = toldBy(claim)
+  const likeness = (one: Vehicle) => TELLING.filter((part) => one[part] !== '' && one[part] === told[part]).length
+  const isShown = (one: Vehicle) => TELLING.some((part) => one[part] !== '')
   const isBlank = ({ vin }: Vehicle) => vin === ''
-  const [only, another] = shown
-  return (shown.find(isBlank) ?? (another ? undefined : only) ?? own.find(isBlank) ?? entries.find(isBlank))?.at
+  const alike = own.filter((one) => likeness(one) > 0).sort((one, other) => likeness(other) - likeness(one))
+  const [only, another] = alike
+  const blanks = own.filter(isBlank)
+  const best = alike.find(isBlank) ?? (another ? undefined : only) ?? blanks.find((one) => !isShown(one)) ?? blanks[0]
+  return (best ?? entries.find(isBlank))?.at
 }
 
 /**
