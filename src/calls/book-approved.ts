@@ -1,7 +1,6 @@
 import { toGatewayError } from '../edge/answers.ts'
 import { gatewayError, perhapsBooked, RETRY_SOON } from '../language/errors.ts'
 import { withoutKnown } from '../language/mapping/overlay.ts'
-import { placeOf, valueAt } from '../language/mapping/paths.ts'
 import { assumedIn } from '../language/mapping/request.ts'
 import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
@@ -166,7 +165,9 @@ export async function mergeIntoApproved(
 function keptBy(plan: Plan, quote: RememberedQuote): (path: string, has: string) => boolean {
   const said = new Set(plan.filled.filter((_, at) => at % 2 === 0))
   const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
-  const earlier = planOfEarlierQuote(plan, quote)?.body
+  const earlier = planOfEarlierQuote(plan, quote)
+  const fromEarlier = (earlier ? accountOf(earlier).fields : []).filter((one) => one.origin === 'quote')
+  const quoted = new Map(fromEarlier.map(({ to, after }) => [to, scalarText(after)]))
   const assumed = assumedIn(quote.facts)
   return (path, has) => {
     const origin = origins.get(path)
@@ -174,7 +175,7 @@ function keptBy(plan: Plan, quote: RememberedQuote): (path: string, has: string)
     const isLaterQuote = origin === 'quote' && earlier !== undefined
     // A guess has the origin of the fields that it is made from.
     if (assumed.includes(has) && (isLaterQuote || origin === 'caller')) return false
-    return !(isLaterQuote && has === scalarText(valueAt(earlier, placeOf(path))))
+    return !(isLaterQuote && has === quoted.get(path))
   }
 }
 
