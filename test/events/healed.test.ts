@@ -16,6 +16,7 @@ import {
   expectBooked,
   expectUnknown,
   ON_CREATION,
+  OTHER_VIN,
   REFERENCE,
   shipments,
   statesOf,
@@ -230,6 +231,25 @@ test.each([
   await inner.put({ shipment: { tenant: CLIENT.id, id, ...before } })
   await deliverAndRead({ ...other, sandbox: gateway.sandbox }, id)
   await untilState(inner, handle, state)
+})
+
+test('the VIN that a shipment had before a booking was merged into it means its vehicle, also after that booking is healed', async () => {
+  const inner = createMemoryStore()
+  const change: typeof inner.change = (claim, to, ...names) =>
+    to.state === 'booked' ? Promise.reject(new StoreDown('It has died.')) : inner.change(claim, to, ...names)
+  const gateway = await startGateway({ env: OWN, store: { ...inner, change } })
+  const other = await startGateway({ env: RECEIVES, store: inner, serviceUrl: gateway.sandbox.url })
+  await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE })
+  await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: REFERENCE })
+  await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
+  const handle = expectUnknown(await book(gateway))
+  const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
+  await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })
+  const [{ id } = expect.fail('no shipment')] = shipments(gateway)
+  await deliver(other, { ...EVENT, shipment_id: id })
+  await untilState(inner, handle, 'booked')
+  expect((await book(other, { VinNo: OTHER_VIN })).status).toBe(409)
+  expect(shipments(gateway)).toHaveLength(1)
 })
 
 test('in client mode, the credential for events heals the bookings of its own Client ID, and no others', async () => {

@@ -5,7 +5,7 @@ import type { Settings } from '../../language/mapping/row.ts'
 import { headerText, isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { toldBy } from '../../outside/store/claim.ts'
 import type { AuditEntry, Claim, ClaimState, Quote, Store } from '../../outside/store/store.ts'
-import { namesOfShipment } from '../names/names.ts'
+import { formerVinsAfter, namesOfShipment } from '../names/names.ts'
 import { vehiclesIn } from '../names/resolve.ts'
 import { holdersOf, NUMBER_HEADER, numberIn, priceHeader, requestOf } from './bookings.ts'
 
@@ -156,13 +156,17 @@ async function giveNames(
   const quote = from === '' ? undefined : await store.quote(tenant, from)
   const shown = body ? vehiclesIn(body) : []
   const { vin, year = '', make = '', model = '' } = toldBy(claim)
+  const vehicles = shown.length > 0 ? shown : [{ vin, year, make, model }]
+  // A booking that was merged into it may have changed its VIN.
+  const formerVins = formerVinsAfter(await store.shipment(tenant, id), vehicles)
   await store.put({
     names: namesOf(claim, id, number),
     shipment: {
       tenant,
       id,
       own: quote?.own ?? '',
-      vehicles: shown.length > 0 ? shown : [{ vin, year, make, model }],
+      vehicles,
+      formerVins,
       state: 'live',
       quote: from,
     },
