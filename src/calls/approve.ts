@@ -32,7 +32,13 @@ import {
 } from '../outside/store/store.ts'
 import { bookingUnderWay, outcomeUnknown } from '../state/bookings/bookings.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { type Names, namesOfShipment, type RememberedQuote, type SeenShipment } from '../state/names/names.ts'
+import {
+  formerVinsAfter,
+  type Names,
+  namesOfShipment,
+  type RememberedQuote,
+  type SeenShipment,
+} from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -242,11 +248,21 @@ async function recordApproval(
   const approved = { tenant, id: quote, approval: 'approved', idsInApproval } as const
   if (!shown || shown === CANCELED) return recordLater({ quote: approved }, rooms)
   const { id, body, vehicles } = shown
+  // If the store fails, the approval is recorded later, without them.
+  const before = await rooms.names.shipment(tenant, id).catch(() => undefined)
+  const formerVins = before && formerVinsAfter(before, vehicles)
   await recordLater(
     {
       names: namesOfShipment(tenant, id, given, body && idAt(body, 'number')),
       quote: approved,
-      shipment: { tenant, id, own: own ?? '', quote, state: 'live', ...(vehicles.length > 0 && { vehicles }) },
+      shipment: {
+        tenant,
+        id,
+        own: own ?? '',
+        quote,
+        state: 'live',
+        ...(vehicles.length > 0 && { vehicles, ...(formerVins && { formerVins }) }),
+      },
     },
     rooms,
   )
