@@ -163,6 +163,7 @@ export async function mergeIntoApproved(
  * booking itself says otherwise, or a later quote. A guess from the booking's fields replaces no more than an assumption.
  */
 function keptBy(plan: Plan, quote: RememberedQuote): (path: string, has: string) => boolean {
+  // Each place stands before its value.
   const said = new Set(plan.filled.filter((_, at) => at % 2 === 0))
   const origins = new Map(accountOf(plan).fields.map(({ to, origin }) => [to, origin]))
   const earlier = planOfEarlierQuote(plan, quote)
@@ -200,10 +201,15 @@ function entryOf(claim: Claim, vehicles: readonly Vehicle[]): number | undefined
   const isShown = (one: Vehicle) => TELLING.some((part) => one[part] !== '')
   const isBlank = ({ vin }: Vehicle) => vin === ''
   const alike = own.filter((one) => likeness(one) > 0).sort((one, other) => likeness(other) - likeness(one))
-  const [only, another] = alike
   const blanks = own.filter(isBlank)
-  const best = alike.find(isBlank) ?? (another ? undefined : only) ?? blanks.find((one) => !isShown(one)) ?? blanks[0]
-  return (best ?? entries.find(isBlank))?.at
+  const best = [
+    alike.find(isBlank),
+    alike.length === 1 ? alike[0] : undefined,
+    blanks.find((one) => !isShown(one)),
+    blanks[0],
+    entries.find(isBlank),
+  ].find((one) => one !== undefined)
+  return best?.at
 }
 
 /**
