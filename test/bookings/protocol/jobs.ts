@@ -18,6 +18,8 @@ export interface Witness {
  */
 const TOGETHER: ReadonlySet<string> = new Set([
   'named',
+  'quote',
+  'shipment',
   'put',
   'unlink',
   'audit',

@@ -251,6 +251,7 @@ async function operate(ports: Ports, act: (claim: Claim, deps: SettlementRooms) 
 /** The store operations that the protocol uses, each asked of the world: those that change nothing, and the others. */
 const READS = [
   'named',
+  'quote',
   'shipment',
   'findClaim',
   'claimByHandle',
