@@ -9,7 +9,7 @@ import {
 } from '../src/language/mapping/codec.ts'
 import type { Parts } from '../src/language/mapping/row.ts'
 import { isObject } from '../src/language/text/json.ts'
-import { isNotKnown, isShortened, plainVin, VIN } from '../src/language/text/service-text.ts'
+import { isNotKnown, isShortened, LIKE_VIN, plainVin, VIN } from '../src/language/text/service-text.ts'
 import { knownStates, stateCodes } from './us-states.ts'
 
 /* Text */
@@ -138,8 +138,8 @@ const latestYear = (): number => new Date().getUTCFullYear() + YEARS_AHEAD
 /** Between two VINs in one field. */
 const BETWEEN_VINS = /[^a-z0-9]+/i
 const JOINED_VINS = /^(?:[A-HJ-NPR-Z0-9]{17}){2,}$/
-/** A VIN among others, or one with a character too many or too few. Two of these are too long for one VIN with a blank in it. */
-const LISTED_VIN = /^(?=.*\d).{15,18}$/
+
+const BLANKS_AND_SIGNS = /[^\p{L}\p{N}]+/gu
 
 /** Between the parts of a list. */
 const BETWEEN_ITEMS = /[,;\r\n]/
@@ -147,13 +147,11 @@ const BETWEEN_ITEMS = /[,;\r\n]/
 const LISTED_OLD_VIN = /^(?!(?:18|19|20)\d\d$)[a-z-]*\d[a-z\d-]{3,}$/i
 
 /** Reports whether a text contains several VINs, with or without a separator. */
-function hasSeveral(text: string): boolean {
-  if (JOINED_VINS.test(plainVin(text))) return true
-  const vins = text.split(BETWEEN_VINS).filter((part) => LISTED_VIN.test(part)).length
-  // Beside a VIN, other words may be a plate, a key or a stock number.
-  if (vins > 0) return vins > 1
-  return text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
-}
+const hasSeveral = (text: string): boolean =>
+  JOINED_VINS.test(plainVin(text)) ||
+  // Two of these are too long for one VIN with a blank in it.
+  text.split(BETWEEN_VINS).filter((part) => LIKE_VIN.test(part)).length > 1 ||
+  text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
 
 /** A model year as an integer. */
 export const year = codec(asScalar, {
@@ -171,12 +169,16 @@ export const year = codec(asScalar, {
 export const vin = codec(asScalar, {
   name: 'vin',
   summary:
-    'A VIN in uppercase without spaces or punctuation. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
+    'A VIN in uppercase without spaces, punctuation or surrounding words. An unusual VIN is sent anyway; several are refused. TBD and N/A count as absent.',
   problem: 'has several VINs: send one booking for each vehicle',
   decode: known((text, fail) => (hasSeveral(text) ? fail() : plainVin(text))),
   encode: String,
-  // Not a problem: vehicles from before 1981 have other numbers.
-  remark: (text) => (VIN.test(plainVin(text)) ? undefined : { warning: 'is not 17 characters of the VIN alphabet' }),
+  remark: (text) => {
+    const plain = plainVin(text)
+    // Not a problem: vehicles from before 1981 have other numbers.
+    if (!VIN.test(plain)) return { warning: 'is not 17 characters of the VIN alphabet' }
+    return text.replace(BLANKS_AND_SIGNS, '').length > plain.length ? { loss: 'the words around the VIN' } : undefined
+  },
 })
 
 /* Phone numbers */

@@ -125,12 +125,21 @@ export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
 /** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
 
-/** Returns a VIN in capitals without blanks, and without punctuation if that leaves a VIN, such as the asterisks of a bar code. */
+/** A VIN, or one with a character too many or too few. */
+export const LIKE_VIN = /^(?=.*\d).{15,18}$/
+
+/**
+ * Returns a VIN in capitals without blanks, and without punctuation if that leaves a VIN, such as the asterisks of a bar code. A VIN
+ * among words is that one, if no other word is like a VIN.
+ */
 export function plainVin(text: string): string {
   if (VIN.test(text)) return text
   const plain = text.replace(/\s+/g, '').toUpperCase()
   const bare = plain.replace(/[^\p{L}\p{N}]+/gu, '')
-  return VIN.test(bare) ? bare : plain
+  if (VIN.test(bare)) return bare
+  const words = text.toUpperCase().split(/[^\p{L}\p{N}]+/u)
+  const [vin = '', another] = words.filter((word) => LIKE_VIN.test(word))
+  return VIN.test(vin) && another === undefined ? vin : plain
 }
 
 /** A number as spreadsheets show a long one: `2.14555E+09`, or with a decimal comma. */
