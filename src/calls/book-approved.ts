@@ -129,7 +129,7 @@ export async function mergeIntoApproved(
       return found?.shipment
     },
     choose: async (shipment: Shipment) => {
-      const seen = { ...seenShipment(shipment), formerVins: {}, isGone: false }
+      const seen = { ...seenShipment(shipment), formerVins: known?.formerVins ?? {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
       if (!('is' in choice)) return choice
       // The quote may have been for vehicles without a VIN, or for none.
