@@ -129,7 +129,7 @@ export function lookFor(
         if (isNotFound(reply) || (!isUuid(value) && (NO_ID.has(reply.status) || reply.mayLackPath))) return undefined
         throw refusal(reply)
       }
-      const seen = seenShipment(isUuid(value) ? shipmentWithId(reply, value) : shipmentNamed(reply, value))
+      const seen = seenShipment(shipmentNamed(reply, value))
       await noteSeen(tenant, seen, rooms, { asked: [value] })
       return seen
     },
