@@ -23,6 +23,7 @@ import {
   type BookedVehicle,
   type Claim,
   isStoredAsGone,
+  type KnownVehicles,
   LockTimeout,
   type NamesWrite,
   type NameWithBearer,
@@ -315,6 +316,7 @@ export function foreignPart(
   shipment: SeenShipment,
   quote: RememberedQuote,
   booking?: BookedVehicle,
+  formerVins: KnownVehicles['formerVins'] = {},
 ): 'reference' | 'VIN' | undefined {
   if (!shipment.body) return undefined
   // Whatever its vehicles are, the service says that it is the quote's.
@@ -324,7 +326,7 @@ export function foreignPart(
   const { vehicles } = shipment
   if (!booking || booking.vin === '' || vehicles.every((one) => one.vin === '')) return undefined
   // A vehicle without a VIN may be the one, unless it is shown as another one.
-  return isOfOtherVehicle(booking, { vehicles, formerVins: {} }) ? 'VIN' : undefined
+  return isOfOtherVehicle(booking, { vehicles, formerVins }) ? 'VIN' : undefined
 }
 
 /** Returns the bookings under a name of the quote that are under way or have an unknown outcome. */

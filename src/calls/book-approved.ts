@@ -131,7 +131,9 @@ export async function mergeIntoApproved(
     choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: known?.formerVins ?? {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
-      if (!('is' in choice)) return choice
+      // A vehicle that has lost its VIN gets it again.
+      if (!('is' in choice))
+        return seen.vehicles[choice.entry]?.vin === '' ? { ...choice, vin: 'new' as const } : choice
       // The quote may have been for vehicles without a VIN, or for none.
       const entry = entryOf(claim, seen.vehicles) ?? (seen.vehicles.length > 1 ? undefined : 0)
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
@@ -233,8 +235,10 @@ async function shipmentToMerge(
   const isNamed = id === quote.id || (await names.quote(tenant, quote.id)).idsInApproval.includes(id)
   // Another quote of this name made it, or an imported one has nothing of the quote but the name.
   const of = isNamed ? quote : stored?.quote ? { ...quote, id: stored.quote } : undefined
-  if (!of && isOfOtherVehicle(claim, known)) return undefined
-  const foreign = of && foreignPart(seen, of, claim)
+  // One that the approval of another quote named stays with its vehicle, even if it names that quote.
+  const isDoubtful = !of || !(isFirst || isSameThing(id, of.id))
+  if (isDoubtful && isOfOtherVehicle(claim, known)) return undefined
+  const foreign = of && foreignPart(seen, of, claim, known.formerVins)
   if (foreign && !isFirst) return undefined
   if (foreign) throw foreignShipment(foreign)
   // A booking with an unknown outcome may own this shipment.
