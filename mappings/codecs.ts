@@ -146,12 +146,18 @@ const BETWEEN_ITEMS = /[,;\r\n]/
 /** A VIN of any length, such as one of an old vehicle, in a list; a year is none. */
 const LISTED_OLD_VIN = /^(?!(?:18|19|20)\d\d$)[a-z-]*\d[a-z\d-]{3,}$/i
 
+/** Beside a VIN, anything shorter may be a plate, a stock number, a ZIP or the mileage. */
+const LISTED_BESIDE_VIN = /^(?:[^a-z\d]*[a-z\d]){9}/i
+
 /** Reports whether a text contains several VINs, with or without a separator. */
-const hasSeveral = (text: string): boolean =>
-  JOINED_VINS.test(plainVin(text)) ||
+function hasSeveral(text: string): boolean {
+  if (JOINED_VINS.test(plainVin(text))) return true
+  const vins = text.split(BETWEEN_VINS).filter((part) => LIKE_VIN.test(part)).length
   // Two of these are too long for one VIN with a blank in it.
-  text.split(BETWEEN_VINS).filter((part) => LIKE_VIN.test(part)).length > 1 ||
-  text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim())).length > 1
+  if (vins > 1) return true
+  const items = text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim()))
+  return items.filter((part) => vins === 0 || LISTED_BESIDE_VIN.test(part)).length > 1
+}
 
 /** A model year as an integer. */
 export const year = codec(asScalar, {
