@@ -78,6 +78,20 @@ test('the shipment of an approved quote keeps its names and its quote after a se
   expect(await store.shipment(tenant, UUID)).toMatchObject({ quote: UUID })
 })
 
+test('so does one with an id of its own that the approval named', async () => {
+  const { store, claim, linked } = await open()
+  const { tenant, reference } = claim
+  const quote = { tenant, id: 'quote-1', own: reference, approval: 'approved', idsInApproval: [UUID] } as const
+  await store.put({ names: [newName({ name: reference, id: quote.id })], quote })
+  const shipment = { tenant, id: UUID, quote: quote.id } as const
+  await store.put({ names: [newName({ name: reference, id: UUID, kind: 'shipment' })], shipment })
+  await settleAs(store, claim, BOOKED)
+  const settled = (await store.claimByHandle(claim.handle)) ?? expect.fail('no claim')
+  expect(await reopen(settled, { store, instance: 'operator' })).toMatchObject({ outcome: 'changed' })
+  expect(await linked(reference)).toContain(UUID)
+  expect(await store.shipment(tenant, UUID)).toMatchObject({ quote: quote.id })
+})
+
 test("a claim of an earlier version, which does not tell its quote, is of its reference's", async () => {
   const { store, claim } = await open()
   const quote = { tenant: claim.tenant, id: 'quote-1', own: 'Q-1' }

@@ -180,11 +180,19 @@ async function giveNames(
 async function takeBackNames(claim: Claim, { shipment: id, number }: BookedShipment, store: Store): Promise<void> {
   if (id === '') return
   const { tenant } = claim
-  const quote = await store.quote(tenant, id)
-  const approved = quote?.approval ? quote : undefined
+  const approved = await approvedQuoteOf(id, tenant, store)
   const kept = approved?.own ? [approved.own] : (approved?.names ?? [])
   await store.unlink(namesOf(claim, id, number).filter(({ name }) => !kept.includes(name)))
   await store.put({ shipment: { tenant, id, quote: approved?.id ?? '' } })
+}
+
+/** Returns the quote whose approval made a shipment: it has the quote's id, or one that the approval's reply named. */
+async function approvedQuoteOf(id: string, tenant: string, store: Store): Promise<Quote | undefined> {
+  const itself = await store.quote(tenant, id)
+  if (itself?.approval) return itself
+  const from = (await store.shipment(tenant, id))?.quote
+  const quote = from ? await store.quote(tenant, from) : undefined
+  return quote?.approval === 'approved' && quote.idsInApproval.includes(id) ? quote : undefined
 }
 
 const namesOf = ({ tenant, reference }: Claim, id: string, number: string | undefined) =>
