@@ -161,8 +161,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
     const ofService = idsOf('service')
     const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
-    // An event may have spoken of a shipment with a quote's id that never was one: the quote's own may be another.
-    const instead = isStoredAsGone(itself) && !itself?.quote ? await bookedFrom(tenant, value, shipments) : []
+    // The id of a quote without a number of its own is what the caller was shown. It means what was booked from the quote once the shipment
+    // with that id is gone, or if there was none although an event spoke of it.
+    const instead = isStoredAsGone(itself) && !itself?.own ? await bookedFrom(tenant, value, shipments) : []
     if (itself && instead.every((id) => shipments.get(id)?.isGone))
       return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
     const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
