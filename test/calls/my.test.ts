@@ -74,7 +74,7 @@ describe('/my', () => {
       '/my?kit',
       '/my/numbers.csv',
       '2095-01-01',
-      'legacy calls (except bookings and approvals) are refused',
+      'legacy calls are refused, except bookings and approvals.',
       'within 10 seconds',
     ]) {
       expect(text).toContain(word)

@@ -209,11 +209,8 @@ test('gateways that get the same events heal a booking of another one, once', as
   expect(creations(booking)).toBe(1)
 })
 
-test.each([
-  ['is healed, if it was merged into the shipment of its quote', 'booked', {}, []],
-  ['is healed, if its number has a newer quote', 'booked', {}, [{ TempShipToPostalCode: '60601' }]],
-  ['stays unknown, if that shipment was canceled before', 'unknown', { state: 'canceled' }, []],
-] as const)('a booking whose gateway died %s', async (_, state, before, newer) => {
+/** Starts a gateway that dies before it records a booking, with an approved quote, and another one on the same store. */
+async function startDying() {
   const inner = createMemoryStore()
   const change: typeof inner.change = (claim, to, ...names) =>
     to.state === 'booked' ? Promise.reject(new StoreDown('It has died.')) : inner.change(claim, to, ...names)
@@ -222,30 +219,34 @@ test.each([
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE })
   await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: REFERENCE })
   const [{ id } = expect.fail('no shipment')] = shipments(gateway)
+  const bookAndDie = async () => {
+    const handle = expectUnknown(await book(gateway))
+    const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
+    await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })
+    return handle
+  }
+  return { inner, gateway, other, id, bookAndDie }
+}
+
+test.each([
+  ['is healed, if it was merged into the shipment of its quote', 'booked', {}, []],
+  ['is healed, if its number has a newer quote', 'booked', {}, [{ TempShipToPostalCode: '60601' }]],
+  ['stays unknown, if that shipment was canceled before', 'unknown', { state: 'canceled' }, []],
+] as const)('a booking whose gateway died %s', async (_, state, before, newer) => {
+  const { inner, gateway, other, id, bookAndDie } = await startDying()
   await deliver(other, { ...EVENT, shipment_id: id, event: 'shipment.created' })
   for (const changes of newer)
     await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE, ...changes })
-  const handle = expectUnknown(await book(gateway))
-  const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
-  await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })
+  const handle = await bookAndDie()
   await inner.put({ shipment: { tenant: CLIENT.id, id, ...before } })
   await deliverAndRead({ ...other, sandbox: gateway.sandbox }, id)
   await untilState(inner, handle, state)
 })
 
 test('the VIN that a shipment had before a booking was merged into it means its vehicle, also after that booking is healed', async () => {
-  const inner = createMemoryStore()
-  const change: typeof inner.change = (claim, to, ...names) =>
-    to.state === 'booked' ? Promise.reject(new StoreDown('It has died.')) : inner.change(claim, to, ...names)
-  const gateway = await startGateway({ env: OWN, store: { ...inner, change } })
-  const other = await startGateway({ env: RECEIVES, store: inner, serviceUrl: gateway.sandbox.url })
-  await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: REFERENCE })
-  await post(gateway, '/getShippingQuote.php', { ActionName: 'Accept Rate', ShipmentNumber: REFERENCE })
+  const { inner, gateway, other, id, bookAndDie } = await startDying()
   await post(gateway, '/updateShipment.php', { ReferenceNumber: REFERENCE, VinNo: OTHER_VIN })
-  const handle = expectUnknown(await book(gateway))
-  const claim = (await inner.claimByHandle(handle)) ?? expect.fail('no claim')
-  await inner.change(claim, { state: 'unknown', instance: 'gateway-1', why: 'gone' })
-  const [{ id } = expect.fail('no shipment')] = shipments(gateway)
+  const handle = await bookAndDie()
   await deliver(other, { ...EVENT, shipment_id: id })
   await untilState(inner, handle, 'booked')
   expect((await book(other, { VinNo: OTHER_VIN })).status).toBe(409)

@@ -39,10 +39,10 @@ export function compileAction(action: Action, tables: Tables) {
       .filter((row) => placesOf(row).some((place) => place.startsWith(VEHICLE) && place !== VIN))
       .flatMap(fieldsOf),
     /** Translates version 1 to version 2. */
-    request: ({ values, ignoredValues, problems: sorting }: Fields, context: RequestContext): RequestTranslation => {
+    request: ({ values, refusable, problems: sorting }: Fields, context: RequestContext): RequestTranslation => {
       const translation = translate(values, context, {}, sorting)
-      for (const { fields: refused, code, problem } of ignoredValues.length > 0 ? (action.refuses ?? []) : [])
-        for (const field of ignoredValues) {
+      for (const { fields: refused, code, problem } of refusable.length > 0 ? (action.refuses ?? []) : [])
+        for (const field of refusable) {
           if (refused.test(field)) translation.problems.push({ field, code, message: `${field} ${problem}` })
         }
       return translation

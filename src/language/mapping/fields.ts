@@ -42,8 +42,8 @@ export interface Fields {
   readonly unknown: readonly string[]
   /** Those of the unknown names that were sent with a value, each once. */
   readonly ignored: readonly string[]
-  /** The same without those whose only value is `N/A` or the like, which says nothing. */
-  readonly ignoredValues: readonly string[]
+  /** Those of the ignored names that an action may refuse: `N/A` for a second vehicle says that there is none. */
+  readonly refusable: readonly string[]
   readonly problems: readonly Problem[]
 }
 
@@ -97,7 +97,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
   const blank: number[] = []
   const unknown: string[] = []
   const ignored: string[] = []
-  const ignoredValues: string[] = []
+  const refusable: string[] = []
   const problems: Problem[] = []
   const refuse = (slot: number, code: keyof typeof fieldProblems) => {
     if (values[slot] === REFUSED) return
@@ -112,8 +112,8 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     else if (slot === undefined) {
       unknown.push(name)
       if (value !== null && !ignored.includes(name)) ignored.push(name)
-      const says = value !== null && !(typeof value === 'string' && isNotKnown(value))
-      if (says && !ignoredValues.includes(name)) ignoredValues.push(name)
+      const isKnown = value !== null && !(typeof value === 'string' && isNotKnown(value))
+      if (isKnown && !refusable.includes(name)) refusable.push(name)
     } else if (value === null) blank.push(slot)
     else if (value === NOT_FLAT) refuse(slot, 'not-flat')
     else if (value === IS_FILE) refuse(slot, 'is-file')
@@ -129,7 +129,7 @@ export function sortFields(index: FieldIndex, entries: readonly Entry[]): Fields
     blank: blank.filter((slot) => values[slot] === undefined),
     unknown,
     ignored,
-    ignoredValues,
+    refusable,
     problems,
   }
 }

@@ -162,7 +162,7 @@ async function migrationPage(
 <h1>${headline}</h1>
 ${verdict.reasons.map((reason) => html`<p>${named(reason)}</p>`)}
 <p class="soft">${watched}As of ${moment(generatedAt)}; times are UTC. <a href="/migration.json">JSON</a></p>
-${brownoutTable(rooms.callers.brownouts(), rooms.store.now(), ' (except bookings and approvals, unless BROWNOUT_BOOKINGS is true)')}
+${brownoutTable(rooms.callers.brownouts(), rooms.store.now(), ', except bookings and approvals if BROWNOUT_BOOKINGS is false')}
 ${callsByDay(overview.days, generatedAt)}
 <h2 id="tenants">Tenants</h2>
 <form action="/migration" method="get" class="filter" role="search">
@@ -211,7 +211,7 @@ const MOST_BROWNOUTS = 20
 /** So many names are told apart from all others. */
 const FEW = 3
 
-/** Shows the brownouts that are not over, the next one first, each once; nothing without any. `spared`: the calls that they do not refuse. */
+/** Shows the brownouts that are not over, the next one first, each once; nothing without any. `spared` ends the sentence about them. */
 function brownoutTable(all: readonly TenantBrownouts[], now: number, spared: string): Html | undefined {
   const windows = all
     .flatMap(({ tenant, windows }) => windowsToCome(windows, now).map((window) => ({ tenant, ...window })))
@@ -230,7 +230,7 @@ function brownoutTable(all: readonly TenantBrownouts[], now: number, spared: str
     ['State', ({ start }) => (Date.parse(start) <= now ? pill('active', 'bad') : 'upcoming'), 'line2'],
   ]
   return html`<h2>Brownouts</h2>
-<p>During these times, legacy calls${spared} are refused.</p>
+<p>During these times, legacy calls are refused${spared}.</p>
 ${table('Brownouts, the next one first', columns, rows, 'list')}`
 }
 
@@ -382,7 +382,7 @@ export async function ownMigration(incoming: IncomingMessage, call: Call, deps: 
   const end = (what: string, date: Date | undefined) => date && html`<p>${what} ${moment(date.toISOString())}.</p>`
   const first = html`${end('Version 1 is scheduled to end on', sunset)}
 ${end('All version-1 calls are refused from', retiredFrom)}
-${brownoutTable([{ tenant, windows }], now, coversBookings ? '' : ' (except bookings and approvals)')}
+${brownoutTable([{ tenant, windows }], now, coversBookings ? '' : ', except bookings and approvals')}
 <p><a href="/my/numbers.csv" download>Your numbers</a>, with their version-2 ids.</p>
 `
   return tenantPage(own, report, { show: ownPage, at: 'Your migration', kit: '/my?kit', first })

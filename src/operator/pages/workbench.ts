@@ -127,8 +127,8 @@ const REQUEST_LINE = /^([A-Z]{3,7}) (\/\S*|https?:\/\/\S+)(?: HTTP\/[\d.]+)?(?=\
 const DATA = /^(?:-d|--json|--data(?:-raw|-binary|-ascii)?)=?$/
 /** After these, a value may have any character. */
 const ENCODED_DATA = /^(?:-F|--form(?:-string)?|--data-urlencode)=?$/
-/** The value of such an option may look like an address, and is not that of the call. */
-const OTHER = /^(?:-[AbeHoux]|--(?:user-agent|cookie|referer|header|output|user|proxy|cacert))=?$/
+/** After these, a value may look like an address, and is not that of the call. */
+const NO_ADDRESS = /^(?:-[AbeHoux]|--(?:user-agent|cookie|referer|header|output|user|proxy|cacert))=?$/
 
 /** Finds the method, the path and the body in what was pasted, which may be a body alone. */
 function pastedRequest(pasted: string) {
@@ -148,7 +148,8 @@ function pastedRequest(pasted: string) {
     const isGet = words.some((word) => /^(?:-G|--get)$/.test(word))
     const method = isGet ? 'GET' : (after(/^(?:-X|--request)$/)[0] ?? (data === '' ? 'GET' : 'POST'))
     const target =
-      words.find((word, at) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word) && !OTHER.test(words[at - 1] ?? '')) ?? ''
+      words.find((word, at) => /^https?:\/\/|^[\w.-]+(:\d+)?\//.test(word) && !NO_ADDRESS.test(words[at - 1] ?? '')) ??
+      ''
     return requestTo(
       method,
       isGet && data !== '' ? `${target}${target.includes('?') ? '&' : '?'}${data}` : target,
