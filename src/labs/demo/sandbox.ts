@@ -53,8 +53,8 @@ export async function startSandbox(
 
   const stop = async () => {
     server.closeAllConnections()
-    server.close()
-    await once(server, 'close')
+    // It may have failed to listen again; then there is nothing to close.
+    await new Promise((closed) => server.close(closed))
   }
   const url = await listen(server)
   const sandbox = {

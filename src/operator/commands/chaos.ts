@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -81,6 +82,8 @@ export async function runChaos(seconds: number): Promise<number> {
     await Promise.race([
       Promise.all([gateway.listens, naive.listens]).then(() => wait(seconds * 1_000)),
       signals.received,
+      // It ends before only if the service cannot listen again.
+      restarts,
     ])
     over.abort()
     await Promise.all([restarts, gateway.finish(), naive.finish()])
@@ -135,6 +138,10 @@ function gatewayStarter(sandbox: Sandbox, storeUrl: string): () => LaunchedProgr
       },
       () => undefined,
     )
+    launched.child.once('exit', (code) => {
+      // It ended by itself: another program may have taken the port while it was down.
+      if (code !== null) PORT = '0'
+    })
     return launched
   }
 }
@@ -156,6 +163,7 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
   const doubted = new Set<string>()
   let healed = 0
   let killed = 0
+  const closing = new AbortController()
   let program = startProgram()
   const listens = program.url.catch(() => undefined)
 
@@ -172,7 +180,7 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
   async function call(): Promise<void> {
     const reference = `${name}-REF-${asked.size + 1}`
     asked.add(reference)
-    for (;;) {
+    while (!closing.signal.aborted) {
       const word = await ask(reference)
       if (word === 'Yes' && Math.random() < REPEATED) await ask(reference)
       if (word === 'Yes' || word === 'Unknown') return
@@ -212,14 +220,20 @@ function openSide(name: string, startProgram: () => LaunchedProgram, { shipments
     finish: async () => {
       await Promise.all([asking, killing])
       await restart()
-      const until = performance.now() + HEALED_WITHIN_MS
-      await Promise.race([Promise.all(calls), wait(HEALED_WITHIN_MS)])
+      await program.url.catch(restart)
+      const late = AbortSignal.timeout(HEALED_WITHIN_MS)
+      await Promise.race([Promise.all(calls), once(late, 'abort')])
       // Those that the service never got stay in doubt: only a person can tell that there is nothing.
       const canHeal = () => [...own().values()].some(({ external_id: reference = '' }) => doubted.has(reference))
-      while (canHeal() && performance.now() < until) await askForDoubted()
+      while (canHeal() && !late.aborted) await askForDoubted()
+      closing.abort()
       await end(program.child, 'SIGTERM')
     },
-    end: () => end(program.child),
+    end: async () => {
+      closing.abort()
+      await killing
+      await end(program.child)
+    },
   }
 }
 
