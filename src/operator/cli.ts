@@ -437,7 +437,9 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
         'Puts the gateway and a naive proxy through failures side by side, and counts the bookings that each doubles or loses.',
       ),
       option('--with-history', 'Fills the pages: seven tenants, 90 days of counts, bookings, doubts, and events.'),
-      option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.').argParser(positiveCount),
+      option('--seconds <COUNT>', 'How long --chaos runs. The default is a minute.')
+        .argParser(positiveCount)
+        .implies({ chaos: true }),
       option('--naive <URL>', 'Runs the naive proxy.').hideHelp(),
     ],
     examples: ['PORT=8081 transload demo', 'transload demo --chaos'],
