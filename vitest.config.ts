@@ -44,7 +44,6 @@ const LONGEST = [
   'debian/snippets',
   'debian/pages',
   'events/kill-healing.slow',
-  'commands/chaos.slow',
   'store/locks.slow',
   'store/postgres.server',
   'debian/clock-skew',
