@@ -131,9 +131,7 @@ export async function mergeIntoApproved(
     choose: async (shipment: Shipment) => {
       const seen = { ...seenShipment(shipment), formerVins: known?.formerVins ?? {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
-      // A vehicle that has lost its VIN gets it again.
-      if (!('is' in choice))
-        return seen.vehicles[choice.entry]?.vin === '' ? { ...choice, vin: 'new' as const } : choice
+      if (!('is' in choice)) return choice
       // The quote may have been for vehicles without a VIN, or for none.
       const entry = entryOf(claim, seen.vehicles) ?? (seen.vehicles.length > 1 ? undefined : 0)
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))

@@ -485,7 +485,7 @@ function chosen(world: World, bearers: readonly string[], { vin, use, changesVeh
     .map(({ id, vins }) => ({ id, entry: vins.indexOf(vin), kind: 'own', of: vins.length }) as const)
   const former = shipments
     .filter(({ vins, before }) => own.length === 0 && vins.length === 1 && before.includes(vin))
-    .map(({ id }) => ({ id, entry: 0, kind: 'former', of: 1 }) as const)
+    .map(({ id, vins: [now] }) => ({ id, entry: 0, kind: now === '' ? 'new' : 'former', of: 1 }) as const)
   const [holder, ...more] = [...own, ...former]
   if (holder) {
     const row = 'a vehicle of one of them'

@@ -282,7 +282,7 @@ function vehiclesWithVin(vin: string, candidates: readonly KnownShipment[]): rea
     const vehicles = vehiclesOf(shipment)
     // Without a successor, only a vehicle that has lost its VIN can be the one that had it, not one that was beside it.
     const entry = now !== '' || vehicles.length === 1 ? vehicles.findIndex((vehicle) => vehicle.vin === now) : -1
-    return entry < 0 ? [] : [{ shipment, entry, vin: 'former' }]
+    return entry < 0 ? [] : [{ shipment, entry, vin: now === '' ? 'new' : 'former' }]
   })
 }
 
