@@ -117,8 +117,8 @@ export function openRecorder({ RECORD_FILE, RECORD_VALUES, ...options }: Recorde
       if (!last || last.destroyed) return
       const { promise, resolve } = Promise.withResolvers<void>()
       last.end(() => resolve())
-      // The reader of a pipe may read no more.
-      const limit = last instanceof Socket ? setTimeout(() => last.destroy(), CLOSE_LIMIT_MS) : undefined
+      const giveUp = () => last.destroy(new Error('the reader of the pipe reads no more'))
+      const limit = last instanceof Socket ? setTimeout(giveUp, CLOSE_LIMIT_MS) : undefined
       last.once('close', resolve)
       await promise
       clearTimeout(limit)

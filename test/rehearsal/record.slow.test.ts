@@ -196,7 +196,8 @@ test('a pipe is not waited for, and is recorded to whenever somebody reads it', 
 })
 
 test('a pipe that is open but not read does not hold up the end', async () => {
-  const { RECORD_FILE: pipe, incoming, call, options } = await callTo()
+  const warn = vi.fn()
+  const { RECORD_FILE: pipe, incoming, call, options } = await callTo(warn)
   execFileSync('mkfifo', [pipe])
   const reader = spawn('sh', ['-c', `exec sleep 60 < "${pipe}"`], { stdio: 'ignore' })
   onTestFinished(() => void reader.kill())
@@ -207,6 +208,7 @@ test('a pipe that is open but not read does not hold up the end', async () => {
   for (let lines = 0; lines < 3; lines += 1) recorder?.end({ body, reply: undefined }, call, incoming, 200)
   const ended = await Promise.race([recorder?.close().then(() => 'ended'), delay(5_000)])
   expect(ended).toBe('ended')
+  await expect.poll(() => warn.mock.calls.flat()).toContain('RECORD_FILE cannot be written')
 })
 
 test('a full pipe stays one pipe: its lines come whole, one after the other', async () => {
