@@ -89,15 +89,20 @@ export function factsAfter({ request, body, settings, subject, notes }: Plan): K
   const before = subject.quote?.facts
   const { facts, problems } = request.compiled.remember(request.fields, body, settings)
   const assumed = notes.flatMap(({ code, name }) => (code === 'assumed' ? [name] : [])).join(' ')
-  return { ...(before && factsLeft(before, request, problems)), ...facts, [ASSUMED_FACT]: assumed }
+  return { ...(before && factsLeft(before, facts, request, problems)), ...facts, [ASSUMED_FACT]: assumed }
 }
 
-/** Returns the facts that an update leaves: a new contact replaces the old one as a whole, and so does a value that cannot be read. */
-function factsLeft(before: KnownFacts, { compiled, sent }: Version1, problems: readonly Problem[]): KnownFacts {
-  const replaced = (compiled.action.remember ?? []).filter((row) =>
-    fieldsOf(row).some(
-      (field) => (row.kind === 'split' && sent(field) !== undefined) || problems.some((one) => one.field === field),
-    ),
+/** Returns the facts that an update leaves: a contact of any part replaces the old one as a whole, and so does a value that cannot be read. */
+function factsLeft(
+  before: KnownFacts,
+  sent: KnownFacts,
+  { compiled }: Version1,
+  problems: readonly Problem[],
+): KnownFacts {
+  const replaced = (compiled.action.remember ?? []).filter(
+    (row) =>
+      (row.kind === 'split' && placesOf(row).some((place) => place in sent)) ||
+      problems.some(({ field }) => fieldsOf(row).includes(field)),
   )
   const places = replaced.flatMap(placesOf)
   return Object.fromEntries(Object.entries(before).filter(([fact]) => !places.includes(fact)))
