@@ -58,7 +58,7 @@ export const messages = {
   'several-matches/vin':
     'VinNo {vin} does not select one vehicle under this number, so nothing was sent. Its vehicles are {vins}. Send one of these as VinNo.',
   'several-matches/cancel':
-    'VinNo {vin} does not select a shipment with only one vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
+    'No shipment under this number has VinNo {vin} as its only vehicle, so nothing was canceled. The vehicles under this number are {vins}. To cancel a shipment of several vehicles, send its number without a VinNo.',
   'booking-conflict':
     'This reference is already booked with different details, so nothing was sent. To change the shipment, call /updateShipment.php (booking {key}).',
   'booking-conflict/under-way':
