@@ -116,11 +116,11 @@ export function printableJson(value: unknown, indent?: number): string {
   return printableLines(JSON.stringify(value, null, indent))
 }
 
-/** Words, dashes or question marks that forms contain for a value that is not known yet. */
-const NOT_KNOWN = /^(?:tb[da]|n\/?a|none|unknown|\?+|[-–—]+)$/i
+/** What forms and programs send for a value that is not known yet, without its signs. */
+const NOT_KNOWN = /^(?:tb[da]|na|none|nil|null|undefined|unknown|not(?:known|available|applicable))?$/i
 
-/** Reports whether a text stands for a value that is not known yet. */
-export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.trim())
+/** Reports whether a text stands for a value that is not known yet: such a word, or signs alone. */
+export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.replace(/[^\p{L}\p{N}]+/gu, ''))
 
 /** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
