@@ -135,6 +135,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         if (kind === 'shipment' && by === givenBy) ids.push(note(shipments, id, shipment))
       return ids
     }
+    const at = (id: string) => shipments.get(id)?.stored?.at ?? 0
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
@@ -153,7 +154,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const quote = isFree ? (named?.id ?? (await store.quote(tenant, value))?.id) : undefined
       const booked = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
       // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
-      const at = (id: string) => shipments.get(id)?.stored?.at ?? 0
       const newer = booked.filter((id) => ofCaller.every((one) => at(id) > at(one)))
       // Once all are gone, an older quote's number means its own shipments again.
       const ids = named === rows[0] ? [...booked, ...ofCaller] : [...ofCaller, ...newer]
@@ -164,8 +164,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     // The id of a quote without a number of its own is what the caller was shown. It means what was booked from the quote once the shipment
     // with that id is gone, or if there was none although an event spoke of it.
     const instead = isStoredAsGone(itself) && !itself?.own ? await bookedFrom(tenant, value, shipments) : []
-    if (itself && instead.every((id) => shipments.get(id)?.isGone))
-      return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
+    // As above, without what was booked before it was gone.
+    const isInstead = (id: string) => !shipments.get(id)?.isGone && (!itself?.quote || at(id) > itself.at)
+    if (itself && !instead.some(isInstead)) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
     const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
     if (quote) {
       const booked = await bookedFrom(tenant, quote.id, shipments)
