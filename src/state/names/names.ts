@@ -135,7 +135,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         if (kind === 'shipment' && by === givenBy) ids.push(note(shipments, id, shipment))
       return ids
     }
-    const at = (id: string) => shipments.get(id)?.stored?.at ?? 0
+    const at = (id: string) => shipments.get(id)?.at ?? 0
     const named = rows.find((row) => row.kind === 'quote')
     if (kind === 'quote') {
       const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
@@ -259,6 +259,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
           vehicles,
           ...vinsStored(stored),
           isGone: state !== 'live',
+          at: stored?.at ?? 0,
           stored,
         })
         seen.set(thingKey(id), { id, vehicles, state, ...one })
@@ -436,7 +437,8 @@ export const vinsStored = ({ formerVins = {}, vehicles = [] }: Partial<StoredShi
 function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
   const id = stored?.id ?? given
   const isGone = isStoredAsGone(stored)
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, ...vinsStored(stored), isGone, stored })
+  const at = stored?.at ?? 0
+  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, ...vinsStored(stored), isGone, at, stored })
   return id
 }
 

@@ -75,6 +75,11 @@ export interface KnownShipment {
   readonly lastVins?: readonly string[]
   /** True if the service last showed it as canceled, or did not know it. */
   readonly isGone: boolean
+  /**
+   * When it was booked or approved, or last changed its state.
+   * @default long ago
+   */
+  readonly at?: number
 }
 
 /** The meaning of a call. */
@@ -209,15 +214,21 @@ function meaningOf(
   return { ids: [asked], namedBy: 'service' }
 }
 
-/** Returns the shipments that bear a name. One that is gone does not while another one does; if all are gone, a VIN means the one that had it. */
+/**
+ * Returns the shipments that bear a name. One that is gone does not while another one does, but a VIN means the one that had it if all are
+ * gone, or if those that stand never had it and were booked before that one was gone: a repeated cancellation is not one of them.
+ */
 function standing(
   ids: readonly string[],
   shipments: ReadonlyMap<string, KnownShipment>,
   { vin }: VehicleReference,
 ): readonly string[] {
   const live = [...new Set(ids.filter((id) => !shipments.get(id)?.isGone))]
-  if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
+  const at = (id: string) => shipments.get(id)?.at ?? 0
+  const isOther = (id: string) =>
+    shipments.get(id)?.vehicles !== undefined && !had.includes(id) && had.some((one) => at(id) < at(one))
+  if (live.length > 0 && !live.every(isOther)) return live
   return (had.length > 0 ? had : ids).slice(0, 1)
 }
 
