@@ -16,7 +16,7 @@ import type { UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
-import { holdersOf } from '../state/bookings/bookings.ts'
+import { type BookingIdentity, holdersOf } from '../state/bookings/bookings.ts'
 import { NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
@@ -51,15 +51,18 @@ export async function isFurtherVehicle(
 export type Mergeable = ReadonlyMap<string, RememberedQuote>
 export const NONE_MERGEABLE: Mergeable = new Map()
 
-/** Returns the mergeable shipments of an approved quote; none if the shipment with the quote's own id is booked, other than by `besides`. */
+/**
+ * Returns the mergeable shipments of an approved quote: first the one that was shown with the booking's VIN. If the shipment with the quote's
+ * own id is booked, other than by `besides`, there is no other one.
+ */
 export async function mergeableShipments(
   { quote: first, others }: ApprovedQuote,
-  tenant: string,
+  { tenant, vin }: Pick<BookingIdentity, 'tenant' | 'vin'>,
   { bookings, names }: CallRooms,
   besides?: string,
 ): Promise<Mergeable> {
-  if (await bookings.isBooked(tenant, first.id, besides)) return NONE_MERGEABLE
-  const mergeable = new Map([[first.id, first]])
+  const isBooked = await bookings.isBooked(tenant, first.id, besides)
+  const mergeable = new Map(isBooked ? [] : [[first.id, first]])
   const known = new Set([first.id])
   for (const quote of [first, ...others]) {
     // Its shipment is booked. An order of many vehicles has as many such quotes.
@@ -71,7 +74,11 @@ export async function mergeableShipments(
       if (!(await bookings.isBooked(tenant, id, besides))) mergeable.set(id, quote)
     }
   }
-  return mergeable
+  const rest = isBooked ? NONE_MERGEABLE : mergeable
+  const isShownWith = (vehicles: readonly Vehicle[] = []) => vin !== '' && vehicles.some((one) => one.vin === vin)
+  for (const [id, quote] of mergeable)
+    if (isShownWith((await names.shipment(tenant, id))?.vehicles)) return new Map([[id, quote], ...rest])
+  return rest
 }
 
 /** Plans a booking for a vehicle other than the one that the quote was approved for. */

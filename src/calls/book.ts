@@ -113,7 +113,7 @@ async function bookOnce(
     // Most bookings have no quote and meet no other, and need no second lookup.
     if (plan.subject.quote || claimed.isLate) await beforeSending(requireNoOtherApproval(trip, claimed.claim, rooms))
     const mergeable = approved
-      ? await beforeSending(mergeableShipments(approved, claimed.claim.tenant, rooms))
+      ? await beforeSending(mergeableShipments(approved, claimed.claim, rooms))
       : NONE_MERGEABLE
     await beforeSending(requireOtherVehicle(shipments, mergeable, claimed.claim, booking.look, rooms))
     made = approved
@@ -371,7 +371,7 @@ export async function foreseeBooking(
   const met = await rooms.bookings.foresee(booking)
   // If the earlier booking is sent again, its shipment is not booked any more.
   const earlier = met && 'claim' in met ? met.claim?.handle : undefined
-  const mergeable = asks ? await mergeableShipments(approved, tenant, rooms, earlier) : NONE_MERGEABLE
+  const mergeable = asks ? await mergeableShipments(approved, booking, rooms, earlier) : NONE_MERGEABLE
   const isWithoutQuoteId = asks && (mergeable.size === 0 || (await isFurtherVehicle(approved, tenant, rooms, earlier)))
   const plan = isWithoutQuoteId ? withoutQuoteId(planned) : planned
   if (met && met.is !== 'in-doubt') {
