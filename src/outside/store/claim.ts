@@ -1,4 +1,4 @@
-import { isSameThing } from '../../language/text/service-text.ts'
+import { isSameThing, VIN } from '../../language/text/service-text.ts'
 import { demandWhole } from './copy.ts'
 import { isRenewed } from './instance.ts'
 import { nameReads, nameWrites } from './names.ts'
@@ -92,7 +92,7 @@ export function isOtherVehicle(
     ...shown.map(({ vin }) => vin),
     ...Object.entries(shipment?.formerVins ?? {}).flat(),
   ])
-  if (wanted.vin !== '' && vins.has(wanted.vin)) return false
+  if (wanted.vin !== '' && vins.values().some((vin) => mayBeSameVin(vin, wanted.vin))) return false
   const told = toldBy(wanted)
   const differs = (vehicle: ToldVehicle) => (one: 'vin' | 'year' | 'make' | 'model') =>
     Boolean(told[one]) && Boolean(vehicle[one]) && told[one] !== vehicle[one]
@@ -103,6 +103,10 @@ export function isOtherVehicle(
     told.vin && vehicle.vin ? differs(vehicle)('vin') : isOther(vehicle) && isOther({ ...vehicle, ...booked }),
   )
 }
+
+/** Reports whether two VINs may be one: some callers write words right beside it, and earlier gateways kept all words. */
+const mayBeSameVin = (one: string, other: string): boolean =>
+  one === other || (VIN.test(one) && other.includes(one)) || (VIN.test(other) && one.includes(other))
 
 /** Reports whether a wanted booking is provably for another vehicle than those of a shipment. */
 export const isOfOtherVehicle = (wanted: BookedVehicle, shipment: KnownVehicles | undefined): boolean =>
