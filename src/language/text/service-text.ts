@@ -137,10 +137,16 @@ export function plainVin(text: string): string {
   const plain = text.replace(/\s+/g, '').toUpperCase()
   const bare = plain.replace(/[^\p{L}\p{N}]+/gu, '')
   if (VIN.test(bare)) return bare
-  const words = text.toUpperCase().split(/[^\p{L}\p{N}]+/u)
-  const [vin = '', another] = words.filter((word) => LIKE_VIN.test(word))
-  return VIN.test(vin) && another === undefined ? vin : plain
+  const words = wordsLikeVins(text.toUpperCase())
+  if (words.length > 1) return plain
+  // It may have blanks in it.
+  const [vin] =
+    [words, wordsLikeVins(plain)].find(([one = '', another]) => VIN.test(one) && another === undefined) ?? []
+  return vin ?? plain
 }
+
+const wordsLikeVins = (text: string): readonly string[] =>
+  text.split(/[^\p{L}\p{N}]+/u).filter((word) => LIKE_VIN.test(word))
 
 /** A number as spreadsheets show a long one: `2.14555E+09`, or with a decimal comma. */
 const SHORTENED = /^\d+(?:[.,]\d+e\+?|e\+)\d+$/i
