@@ -139,8 +139,8 @@ export async function mergeIntoApproved(
       const seen = { ...seenShipment(shipment), formerVins: known?.formerVins ?? {}, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
       if (!('is' in choice)) return choice
-      // The quote may have been for vehicles without a VIN, or for none.
-      const entry = entryOf(claim, seen.vehicles) ?? (seen.vehicles.length > 1 ? undefined : 0)
+      // It has several.
+      const entry = entryOf(claim, seen.vehicles)
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
       return { entry, vin: 'changed' as const }
     },
