@@ -270,10 +270,10 @@ export const SET_QUOTE = `${keeping(QUOTE_PARTS.filter((part) => part !== 'names
   names = CASE WHEN excluded.names <> old.names AND length(old.names) < ${MOST_NAMES_CHARACTERS} THEN ${ALL_NAMES}
     ELSE coalesce(excluded.names, old.names) END,
   at = CASE WHEN excluded.facts IS NULL THEN old.at ELSE excluded.at END`
-/** `in-doubt` does not change a shipment's age. */
-const SHOWN_STATE = "coalesce(nullif(coalesce(excluded.state, old.state), 'in-doubt'), 'live')"
+const isGone = (state: string) => `coalesce(${state}, 'live') IN ('canceled', 'gone')`
+/** A doubt does not change a shipment's age, nor that the service forgets a canceled one. */
 export const SET_SHIPMENT = `${keeping(SHIPMENT_PARTS)}, used_day = excluded.used_day,
-  at = CASE WHEN excluded.quote IS NULL AND ${SHOWN_STATE} = coalesce(nullif(old.state, 'in-doubt'), 'live')
+  at = CASE WHEN excluded.quote IS NULL AND (${isGone('coalesce(excluded.state, old.state)')}) = (${isGone('old.state')})
     THEN old.at ELSE excluded.at END`
 
 const putThing = (table: string, parts: readonly string[], set: string, returning = '') => {

@@ -76,7 +76,7 @@ export interface KnownShipment {
   /** True if the service last showed it as canceled, or did not know it. */
   readonly isGone: boolean
   /**
-   * When it was booked or approved, or last changed its state.
+   * When it was booked or approved, or last began to be gone or to stand again.
    * @default long ago
    */
   readonly at?: number
