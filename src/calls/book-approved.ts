@@ -12,7 +12,7 @@ import {
   type Shipment,
   shipmentWithId,
 } from '../outside/service/proofs.ts'
-import type { UpstreamReply } from '../outside/service/reply.ts'
+import { isNotFound, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
@@ -22,7 +22,7 @@ import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { foreignPart, openBookingsOf } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
-import { seenShipment, vinError, vinOf } from './subject.ts'
+import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
@@ -227,12 +227,17 @@ async function shipmentToMerge(
   reply: UpstreamReply,
   { id, quote, isFirst }: ApprovedShipment,
   claim: Claim,
-  { names, store }: CallRooms,
+  rooms: CallRooms,
 ): Promise<
   { readonly shipment: Shipment; readonly known: KnownVehicles; readonly quote: RememberedQuote } | undefined
 > {
-  if (isGone(reply, id)) return undefined
+  const { names, store } = rooms
   const { tenant, handle } = claim
+  if (isGone(reply, id)) {
+    // Now, so that it counts as gone before the booking that is sent next.
+    await noteSeen(tenant, isNotFound(reply) ? goneShipment(id) : seenShipment(shipmentWithId(reply, id)), rooms)
+    return undefined
+  }
   const shipment = shipmentWithId(reply, id)
   const seen = seenShipment(shipment)
   const stored = await names.shipment(tenant, id)

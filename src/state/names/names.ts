@@ -165,7 +165,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     // with that id is gone, or if there was none although an event spoke of it.
     const instead = isStoredAsGone(itself) && !itself?.own ? await bookedFrom(tenant, value, shipments) : []
     // As above, without what was booked before it was gone.
-    const isInstead = (id: string) => !shipments.get(id)?.isGone && (!itself?.quote || at(id) > itself.at)
+    const isInstead = (id: string) => !shipments.get(id)?.isGone && (!itself?.quote || at(id) >= itself.at)
     if (itself && !instead.some(isInstead)) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
     const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
     if (quote) {
