@@ -485,8 +485,10 @@ export function formerVinsAfter(
   for (const { vin } of before.vehicles) if (vin !== '' && !now.has(vin)) former[vin] = successor
   for (const [vin, heir] of Object.entries(former)) {
     if (now.has(vin)) delete former[vin]
-    else if (heir !== SENT_VIN && !now.has(heir)) former[vin] = former[heir] ?? successor
+    else if (heir !== SENT_VIN && !now.has(heir) && former[heir] === undefined) former[vin] = successor
   }
+  // A VIN that was replaced before its vehicle lost the next one stays replaced.
+  for (const [vin, heir] of Object.entries(former)) former[vin] = former[heir] || heir
   return former
 }
 

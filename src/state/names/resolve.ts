@@ -288,12 +288,14 @@ function vehiclesWithVin(vin: string, candidates: readonly KnownShipment[]): rea
   })
   if (owners.length > 0) return owners
   return candidates.flatMap((shipment): readonly VehicleChoice[] => {
-    const now = shipment.formerVins[vin]
-    if (now === undefined || now === SENT_VIN) return []
+    const { [vin]: heir, ...others } = shipment.formerVins
+    if (heir === undefined || heir === SENT_VIN) return []
+    // The one that replaced it may be lost.
+    const now = others[heir] ?? heir
     const vehicles = vehiclesOf(shipment)
     // Without a successor, only a vehicle that has lost its VIN can be the one that had it, not one that was beside it.
     const entry = now !== '' || vehicles.length === 1 ? vehicles.findIndex((vehicle) => vehicle.vin === now) : -1
-    return entry < 0 ? [] : [{ shipment, entry, vin: now === '' ? 'new' : 'former' }]
+    return entry < 0 ? [] : [{ shipment, entry, vin: heir === '' ? 'new' : 'former' }]
   })
 }
 
