@@ -169,10 +169,15 @@ export function resolve(
     bearers: common.length,
     ignored,
   })
-  // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
-  if (more.length === 0 && (reference.vin === '' || reference.use === 'update')) return meant(id)
-  // If there are many, those that may have the VIN come first.
   const mayHave = (one: string) => hadVin(shipments.get(one), reference.vin)
+  // Until a read shows its vehicles, a VIN may mean another one that is gone.
+  const isUnsure =
+    !shipments.get(id)?.vehicles &&
+    !mayHave(id) &&
+    shipments.values().some((one) => one.isGone && hadVin(one, reference.vin))
+  // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
+  if (more.length === 0 && (reference.vin === '' || (reference.use === 'update' && !isUnsure))) return meant(id)
+  // If there are many, those that may have the VIN come first.
   const inOrder = [...common.filter(mayHave), ...common.filter((one) => !mayHave(one))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
   if (unseen.length > 0) return { is: 'look', ids: unseen }
