@@ -238,7 +238,8 @@ async function vehicleError(
   // could be booked again.
   const isOfIt = (vin: string) => vin === '' || vehicles.some((vehicle) => vehicle.vin === '' || vehicle.vin === vin)
   const open = (await store.claimsOfReference(tenant, own)).find((claim) => isOpen(claim) && isOfIt(claim.vin))
-  if (!open) return undefined
+  // A booking of this VIN has made it: the vehicle has only lost that.
+  if (!open || (await store.claimsOfShipment(tenant, id)).some((claim) => claim.vin === vin)) return undefined
   return open.state === 'sending'
     ? unknownWhileUnderWay(open.handle)
     : gatewayError('outcome-unknown/vehicle', { key: open.handle })
