@@ -146,6 +146,9 @@ const BETWEEN_ITEMS = /[,;\r\n]/
 /** A VIN of any length, such as one of an old vehicle, in a list; a year is none. */
 const LISTED_OLD_VIN = /^(?!(?:18|19|20)\d\d$)[a-z-]*\d[a-z\d-]{3,}$/i
 
+/** Words that are as long as a VIN by chance hardly end like one. */
+const ENDS_LIKE_VIN = /\d{4}\W*$/
+
 /** Beside a VIN, anything shorter may be a plate, a stock number, a ZIP or the mileage. */
 const LISTED_BESIDE_VIN = /^(?:[^a-z\d]*[a-z\d]){9}/i
 
@@ -155,8 +158,11 @@ function hasSeveral(text: string): boolean {
   const vins = text.split(BETWEEN_VINS).filter((part) => LIKE_VIN.test(part)).length
   // Two of these are too long for one VIN with a blank in it.
   if (vins > 1) return true
-  const items = text.split(BETWEEN_ITEMS).filter((part) => LISTED_OLD_VIN.test(part.trim()))
-  return items.filter((part) => vins === 0 || LISTED_BESIDE_VIN.test(part)).length > 1
+  const items = text.split(BETWEEN_ITEMS)
+  // One with a blank in it, too.
+  if (items.filter((part) => ENDS_LIKE_VIN.test(part) && VIN.test(plainVin(part))).length > 1) return true
+  const old = items.filter((part) => LISTED_OLD_VIN.test(part.trim()))
+  return old.filter((part) => vins === 0 || LISTED_BESIDE_VIN.test(part)).length > 1
 }
 
 /** A model year as an integer. */
