@@ -329,19 +329,14 @@ export function foreignPart(
   return isOfOtherVehicle(booking, { vehicles, formerVins }) ? 'VIN' : undefined
 }
 
-/** Returns the bookings under a name of the quote that are under way or have an unknown outcome. */
-export async function openBookingsOf(
-  { names }: RememberedQuote,
-  tenant: string,
-  store: Store,
-): Promise<readonly Claim[]> {
-  const claims = await Promise.all(names.map((name) => store.claimsOfReference(tenant, name)))
-  return claims.flat().filter(isOpen)
+/** Returns the bookings that were ever sent under a name of the quote. */
+export async function bookingsOf({ names }: RememberedQuote, tenant: string, store: Store): Promise<readonly Claim[]> {
+  return (await Promise.all(names.map((name) => store.claimsOfReference(tenant, name)))).flat()
 }
 
 /** Returns the error of an approval while a booking under a name of the quote is under way or has an unknown outcome. */
 async function openBookingError(quote: RememberedQuote, tenant: string, store: Store) {
-  const [open] = await openBookingsOf(quote, tenant, store)
+  const open = (await bookingsOf(quote, tenant, store)).find(isOpen)
   return open && (open.state === 'sending' ? bookingUnderWay(open) : outcomeUnknown(open.handle))
 }
 

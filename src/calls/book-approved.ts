@@ -17,10 +17,10 @@ import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
 import { type BookingIdentity, holdersOf } from '../state/bookings/bookings.ts'
-import { NotBooked } from '../state/bookings/protocol.ts'
+import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
-import { foreignPart, openBookingsOf } from './approve.ts'
+import { bookingsOf, foreignPart } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
 import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge } from './update.ts'
@@ -101,6 +101,9 @@ interface MergedBooking extends MergedShipment {
   readonly plan: Plan
 }
 
+/** The quote's shipment has the vehicle of another booking. */
+export const OF_ANOTHER = 'of-another'
+
 /**
  * Merges a booking into a shipment of its approved quote; returns undefined if there is none. After a failure here, a second attempt cannot
  * book twice.
@@ -111,7 +114,7 @@ export async function mergeIntoApproved(
   claim: Claim,
   sending: Sending,
   rooms: CallRooms,
-): Promise<MergedBooking | undefined> {
+): Promise<MergedBooking | typeof OF_ANOTHER | undefined> {
   const { quote_id: _, ...sent } = plan.body
   let madeFrom = approved.quote
   let body = sent
@@ -119,6 +122,7 @@ export async function mergeIntoApproved(
   if (!compiled) throw new NotBooked(new Error('The mappings declare no update of a shipment.'))
   const vin = vinOf(plan.request)
   let known: KnownVehicles | undefined
+  let isOfAnother = false
   const merging = {
     id: approved.id,
     sentTo: (shipment: Shipment, entry: number) => {
@@ -131,6 +135,8 @@ export async function mergeIntoApproved(
     settings: plan.settings,
     verify: async (reply: UpstreamReply) => {
       const found = await shipmentToMerge(reply, approved, claim, rooms)
+      isOfAnother = found === OF_ANOTHER
+      if (found === OF_ANOTHER) return undefined
       known = found?.known
       madeFrom = found?.quote ?? approved.quote
       return found?.shipment
@@ -155,6 +161,7 @@ export async function mergeIntoApproved(
   }
   try {
     const merged = await merge(merging, claim.tenant, sending, rooms)
+    if (isOfAnother) return OF_ANOTHER
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
     return merged && { ...merged, known, plan: { ...plan, body } }
@@ -229,7 +236,9 @@ async function shipmentToMerge(
   claim: Claim,
   rooms: CallRooms,
 ): Promise<
-  { readonly shipment: Shipment; readonly known: KnownVehicles; readonly quote: RememberedQuote } | undefined
+  | { readonly shipment: Shipment; readonly known: KnownVehicles; readonly quote: RememberedQuote }
+  | typeof OF_ANOTHER
+  | undefined
 > {
   const { names, store } = rooms
   const { tenant, handle } = claim
@@ -252,10 +261,13 @@ async function shipmentToMerge(
   if (foreign && !isFirst) return undefined
   if (foreign) throw foreignShipment(foreign)
   // A booking with an unknown outcome may own this shipment.
-  const open = await openBookingsOf(quote, tenant, store)
+  const others = (await bookingsOf(quote, tenant, store)).filter((one) => one.handle !== handle)
+  const holders = (await holdersOf(tenant, id, store)).filter((one) => one.handle !== handle)
   // It may have been recorded as booked since the shipment counted as mergeable.
-  const [other] = [...open, ...(await holdersOf(tenant, id, store))].filter((one) => one.handle !== handle)
+  const [other] = [...others.filter(isOpen), ...holders]
   if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
+  // One whose change had no answer is released, and the service may have made it.
+  if (isOfOtherVehicle(claim, known) && others.some((one) => !isOfOtherVehicle(one, known))) return OF_ANOTHER
   // Before the change, so that a cancellation that comes meanwhile stands.
   if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
   const madeFrom = isNamed || !stored?.quote ? quote : await names.quote(tenant, stored.quote)

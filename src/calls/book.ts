@@ -41,6 +41,7 @@ import {
   mergeableShipments,
   mergeIntoApproved,
   NONE_MERGEABLE,
+  OF_ANOTHER,
   withoutQuoteId,
 } from './book-approved.ts'
 import { ACCEPTED, type Plan, type Prospect, planCall, plannedCall, readsOf, refused, sendNew } from './plan.ts'
@@ -256,7 +257,7 @@ async function makeOfApproved(
 ): Promise<MadeBooking> {
   const { tenant } = claim
   if (mergeable.size === 0) return sendBooking(withoutQuoteId(plan), claim, sending, rooms)
-  const isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
+  let isFurther = await beforeSending(isFurtherVehicle(approved, tenant, rooms))
   for (const [id, quote] of mergeable) {
     const merged = await mergeIntoApproved(
       plan,
@@ -265,8 +266,10 @@ async function makeOfApproved(
       sending,
       rooms,
     )
+    isFurther ||= merged === OF_ANOTHER
     // Here, too, with the id that it was found by.
-    if (merged) return madeBooking(merged.plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
+    if (merged && merged !== OF_ANOTHER)
+      return madeBooking(merged.plan, { ...merged.before.body, ...merged.after, id }, tenant, merged.known)
   }
   return sendBooking(isFurther ? withoutQuoteId(plan) : plan, claim, sending, rooms)
 }
