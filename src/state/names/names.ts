@@ -276,11 +276,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
             known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
         }
         const resolution = resolve(reference, known, shipments)
-        if (resolution.is === 'no-such-vehicle') {
+        const isOfGone = resolution.is === 'shipment' && reference.vin !== '' && shipments.get(resolution.id)?.isGone
+        if (resolution.is === 'no-such-vehicle' || isOfGone) {
           // Besides the known shipments, a booking in doubt may have this VIN.
           const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
           const booking = await openBookingOf(tenant, valuesOf(reference.names), mayHaveIt)
-          return { resolution: booking ? { is: 'in-doubt', booking } : resolution, stored: undefined, seen }
+          if (booking) return { resolution: { is: 'in-doubt', booking }, stored: undefined, seen }
         }
         if (resolution.is === 'conflict' && !hasOlderQuotes) {
           hasOlderQuotes = true
