@@ -17,6 +17,7 @@ import {
 } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
+import { requestOf } from '../bookings/bookings.ts'
 import { isOpen } from '../bookings/protocol.ts'
 import {
   type KnownName,
@@ -219,6 +220,16 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return undefined
   }
 
+  /** Returns a booking of one of these quotes whose outcome is not known yet, under whichever of the quote's names. */
+  async function openBookingOfQuotes(tenant: string, quotes: readonly string[]) {
+    for (const id of quotes.slice(0, MOST_APPROVED)) {
+      const { names } = await quoteOf(tenant, id)
+      const open = await openBookingOf(tenant, names, (claim) => isSameThing(requestOf(claim).quote ?? '', id))
+      if (open) return open
+    }
+    return undefined
+  }
+
   /** `shownNames` are undefined if they are recorded. */
   async function noteNew(
     tenant: string,
@@ -273,7 +284,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
           const isGone = (id: string) => shipments.get(id)?.isGone
           const isBorne = ofCaller.length > 0 || ofService.length > 0
           if (isBorne && !openBooking && ofCaller.every(isGone) && ofService.every(isGone))
-            known.set(value, { ...name, openBooking: await openBookingOf(tenant, [value]) })
+            known.set(value, {
+              ...name,
+              openBooking:
+                (await openBookingOf(tenant, [value])) ??
+                (await openBookingOfQuotes(tenant, quotesCalled(name, value, shipments))),
+            })
         }
         const resolution = resolve(reference, known, shipments)
         const isOfGone = resolution.is === 'shipment' && reference.vin !== '' && shipments.get(resolution.id)?.isGone
@@ -441,6 +457,12 @@ function note(shipments: NotedShipments, given: string, stored: StoredShipment |
   const at = stored?.at ?? 0
   if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, ...vinsStored(stored), isGone, at, stored })
   return id
+}
+
+/** Returns the quotes that a name of their shipments may be one of. An id or a number from the service is the quote's only if it is its id. */
+function quotesCalled({ ofCaller, ofService }: KnownName, value: string, shipments: NotedShipments): readonly string[] {
+  const quotes = [...ofCaller, ...ofService].flatMap((id) => shipments.get(id)?.stored?.quote || [])
+  return [...new Set(quotes)].filter((id) => ofCaller.length > 0 || isSameThing(id, value))
 }
 
 /** Reports whether a name's rows, in any case, mean at most one thing of each kind, or all have the same case. */
