@@ -19,11 +19,11 @@ import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
 import { type BookingIdentity, holdersOf } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
-import { chooseVehicle } from '../state/names/resolve.ts'
+import { chooseVehicle, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import { bookingsOf, foreignPart } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
 import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
-import { isNotMade, type MergedShipment, merge } from './update.ts'
+import { isNotMade, type MergedShipment, merge, setsVin, withSentVin } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
@@ -52,7 +52,7 @@ export type Mergeable = ReadonlyMap<string, RememberedQuote>
 export const NONE_MERGEABLE: Mergeable = new Map()
 
 /**
- * Returns the mergeable shipments of an approved quote: first the one that was shown with the booking's VIN. If the shipment with the quote's
+ * Returns the mergeable shipments of an approved quote: first the one that was shown with the booking's VIN, or that it was sent to. If the shipment with the quote's
  * own id is booked, other than by `besides`, there is no other one.
  */
 export async function mergeableShipments(
@@ -75,9 +75,10 @@ export async function mergeableShipments(
     }
   }
   const rest = isBooked ? NONE_MERGEABLE : mergeable
-  const isShownWith = (vehicles: readonly Vehicle[] = []) => vin !== '' && vehicles.some((one) => one.vin === vin)
+  const isShownWith = (one: KnownVehicles | undefined) =>
+    vin !== '' && one && (one.vehicles.some((vehicle) => vehicle.vin === vin) || one.formerVins[vin] === SENT_VIN)
   for (const [id, quote] of mergeable)
-    if (isShownWith((await names.shipment(tenant, id))?.vehicles)) return new Map([[id, quote], ...rest])
+    if (isShownWith(await names.shipment(tenant, id))) return new Map([[id, quote], ...rest])
   return rest
 }
 
@@ -150,6 +151,8 @@ export async function mergeIntoApproved(
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
       return { entry, vin: 'changed' as const }
     },
+    around: (send: () => Promise<UpstreamReply>, _: unknown, use: VehicleChoice['vin']) =>
+      setsVin({ vin: use }) ? withSentVin(vin, approved.id, claim.tenant, send, rooms) : send(),
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause
@@ -164,13 +167,19 @@ export async function mergeIntoApproved(
     if (isOfAnother) return OF_ANOTHER
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
-    return merged && { ...merged, known, plan: { ...plan, body } }
+    return merged && { ...merged, known: known && withoutSentVins(known), plan: { ...plan, body } }
   } catch (error) {
     const reason = error instanceof NotBooked ? error.reason : updateError(error)
     // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
     throw new NotBooked(perhapsBooked(toGatewayError(reason)))
   }
 }
+
+/** Leaves out the VINs of changes that this booking's read has shown not to be made. */
+const withoutSentVins = ({ vehicles, formerVins }: KnownVehicles): KnownVehicles => ({
+  vehicles,
+  formerVins: Object.fromEntries(Object.entries(formerVins).filter(([, heir]) => heir !== SENT_VIN)),
+})
 
 /**
  * Decides which values a shipment keeps that was made of an approved quote: what it has was said when it was quoted, or since. Only the

@@ -140,7 +140,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
  * Sends an update that changes a VIN. The new VIN is noted first: whatever the outcome of the update, no booking may take it for another
  * vehicle's. Only an update that was provably not made takes the note back.
  */
-async function withSentVin(
+export async function withSentVin(
   vin: string,
   id: string,
   tenant: string,
@@ -213,7 +213,7 @@ export async function foreseeUpdate(
 const REFERENCE_DECIDES =
   "If the shipment's external_id names a booking whose outcome is not known, the live call sends nothing."
 
-const setsVin = ({ vin }: VehicleChoice) => vin === 'changed' || vin === 'new'
+export const setsVin = ({ vin }: Pick<VehicleChoice, 'vin'>) => vin === 'changed' || vin === 'new'
 
 /** Returns the error of an update that changes a vehicle which a booking may have, too. `own` is the shipment's reference. */
 async function vehicleError(
