@@ -268,7 +268,6 @@ async function shipmentToMerge(
   if (isDoubtful && isOfOtherVehicle(claim, known)) return undefined
   const foreign = of && foreignPart(seen, of, claim, known.formerVins)
   if (foreign && !isFirst) return undefined
-  if (foreign) throw foreignShipment(foreign)
   // A booking with an unknown outcome may own this shipment.
   const others = (await bookingsOf(quote, tenant, store)).filter((one) => one.handle !== handle)
   const holders = (await holdersOf(tenant, id, store)).filter((one) => one.handle !== handle)
@@ -277,6 +276,7 @@ async function shipmentToMerge(
   if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
   // One whose change had no answer is released, and the service may have made it.
   if (isOfOtherVehicle(claim, known) && others.some((one) => !isOfOtherVehicle(one, known))) return OF_ANOTHER
+  if (foreign) throw foreignShipment(foreign)
   // Before the change, so that a cancellation that comes meanwhile stands.
   if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
   const madeFrom = isNamed || !stored?.quote ? quote : await names.quote(tenant, stored.quote)
