@@ -52,8 +52,8 @@ export type Mergeable = ReadonlyMap<string, RememberedQuote>
 export const NONE_MERGEABLE: Mergeable = new Map()
 
 /**
- * Returns the mergeable shipments of an approved quote: first the one that was shown with the booking's VIN, or that it was sent to. If the shipment with the quote's
- * own id is booked, other than by `besides`, there is no other one.
+ * Returns the mergeable shipments of an approved quote: first the one that was shown with the booking's VIN, or that it was sent to. If the
+ * shipment with the quote's own id is booked, other than by `besides`, there is no other one.
  */
 export async function mergeableShipments(
   { quote: first, others }: ApprovedQuote,
