@@ -119,8 +119,12 @@ export function printableJson(value: unknown, indent?: number): string {
 /** What forms and programs send for a value that is not known yet, without its signs. */
 const NOT_KNOWN = /^(?:tb[da]|na|none|nil|null|undefined|unknown|not(?:known|available|applicable))?$/i
 
+/** Most values begin like none of these words, which is quick to see. */
+const BEGINS_OTHERWISE = /^[\da-mo-sv-z]/i
+
 /** Reports whether a text stands for a value that is not known yet: such a word, or signs alone. */
-export const isNotKnown = (text: string): boolean => NOT_KNOWN.test(text.replace(/[^\p{L}\p{N}]+/gu, ''))
+export const isNotKnown = (text: string): boolean =>
+  !BEGINS_OTHERWISE.test(text) && NOT_KNOWN.test(text.replace(/[^\p{L}\p{N}]+/gu, ''))
 
 /** Seventeen capitals and digits, without I, O and Q, which look like digits. */
 export const VIN = /^[A-HJ-NPR-Z0-9]{17}$/
