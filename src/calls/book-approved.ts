@@ -16,14 +16,14 @@ import { isNotFound, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
-import { type BookingIdentity, holdersOf } from '../state/bookings/bookings.ts'
+import { holdersOf } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
-import { chooseVehicle, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
+import { chooseVehicle, SENT_VIN } from '../state/names/resolve.ts'
 import { bookingsOf, foreignPart } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
 import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
-import { isNotMade, type MergedShipment, merge, setsVin, withSentVin } from './update.ts'
+import { isNotMade, type MergedShipment, merge, setsVin, type VinUse, withSentVin } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
@@ -57,7 +57,7 @@ export const NONE_MERGEABLE: Mergeable = new Map()
  */
 export async function mergeableShipments(
   { quote: first, others }: ApprovedQuote,
-  { tenant, vin }: Pick<BookingIdentity, 'tenant' | 'vin'>,
+  { tenant, vin }: { readonly tenant: string; readonly vin: string },
   { bookings, names }: CallRooms,
   besides?: string,
 ): Promise<Mergeable> {
@@ -151,8 +151,8 @@ export async function mergeIntoApproved(
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
       return { entry, vin: 'changed' as const }
     },
-    around: (send: () => Promise<UpstreamReply>, _: unknown, use: VehicleChoice['vin']) =>
-      setsVin({ vin: use }) ? withSentVin(vin, approved.id, claim.tenant, send, rooms) : send(),
+    around: (send: () => Promise<UpstreamReply>, _: unknown, use: VinUse) =>
+      setsVin(use) ? withSentVin(vin, approved.id, claim.tenant, send, rooms) : send(),
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause

@@ -202,7 +202,7 @@ export async function foreseeUpdate(
   const error = await vehicleError(reference, choice, stored, own, tenant, rooms)
   if (error) return refusedBy(error)
   const which = `The live call changes vehicle ${entry + 1} of the shipment: vehicles[0] stands for vehicles[${entry}].`
-  const mayBeDoubted = own === undefined && (reference.changesVehicle || setsVin(choice))
+  const mayBeDoubted = own === undefined && (reference.changesVehicle || setsVin(choice.vin))
   return {
     plan: vin === 'former' ? { ...plan, body: withoutVin(plan.body) } : plan,
     entry,
@@ -213,7 +213,7 @@ export async function foreseeUpdate(
 const REFERENCE_DECIDES =
   "If the shipment's external_id names a booking whose outcome is not known, the live call sends nothing."
 
-export const setsVin = ({ vin }: Pick<VehicleChoice, 'vin'>) => vin === 'changed' || vin === 'new'
+export const setsVin = (vin: VinUse) => vin === 'changed' || vin === 'new'
 
 /** Returns the error of an update that changes a vehicle which a booking may have, too. `own` is the shipment's reference. */
 async function vehicleError(
@@ -232,7 +232,7 @@ async function vehicleError(
       if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
     }
   }
-  if (own === undefined || !(setsVin(choice) || (changesVehicle && !(await bookings.isBooked(tenant, id)))))
+  if (own === undefined || !(setsVin(choice.vin) || (changesVehicle && !(await bookings.isBooked(tenant, id)))))
     return undefined
   // A booking in doubt may have made the shipment. Nothing else tells yet which vehicle it booked, so after the change the same vehicle
   // could be booked again.
@@ -260,7 +260,7 @@ const sentence = (about: string, names: readonly string[]) =>
   names.length === 0 ? '' : ` ${about}: ${names.join(', ')}.`
 
 /** How the sent VIN chose the vehicle. */
-type VinUse = VehicleChoice['vin']
+export type VinUse = VehicleChoice['vin']
 
 /** Fields to merge into a shipment. */
 interface Merging {
