@@ -70,10 +70,12 @@ export async function attempt(account: Account, upstream: Upstream, config: Conf
     const isRefused = status === 401 || status === 403
     return { accepted, outcome: accepted ? 'accepted' : `${isRefused ? 'refused' : 'no verdict'} (${status})` }
   } catch (error) {
+    // Whichever of the two deadlines for a token came first.
+    const isLate = error instanceof GatewayError && error.about === 'login-failed/silent'
     const silence = error instanceof GatewayError ? error.cause : error
-    if (silence instanceof NoReply) return { accepted: false, outcome: silence.message }
+    if (silence instanceof NoReply && !isLate) return { accepted: false, outcome: silence.message }
     if (!(error instanceof GatewayError)) throw error
-    const why = error.about === 'login-failed/silent' ? 'no reply in time' : 'the reply has none'
+    const why = isLate ? 'no reply in time' : 'the reply has none'
     return { accepted: false, outcome: `no token (${error.serviceStatus ?? why})` }
   }
 }
