@@ -143,7 +143,7 @@ export async function mergeIntoApproved(
       return found?.shipment
     },
     choose: async (shipment: Shipment) => {
-      const seen = { ...seenShipment(shipment), formerVins: known?.formerVins ?? {}, isGone: false }
+      const seen = { ...seenShipment(shipment), stored: known, isGone: false }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
       if (!('is' in choice)) return choice
       // It has several.

@@ -1,5 +1,4 @@
 import type { Draft } from '../language/mapping/paths.ts'
-import { vinsStored } from '../state/names/names.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { plannedCall, requireReference } from './plan.ts'
 import { lookFor, numberUnknown, sentenceOnNames, shipmentNamedBy, vinError } from './subject.ts'
@@ -19,7 +18,7 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   if (!seen.body) throw numberUnknown('shipment', reference.names)
   rooms.inspect(action.name, seen.body)
 
-  const choice = chooseVehicle(reference, [{ ...seen, ...vinsStored(subject.stored), isGone: false }])
+  const choice = chooseVehicle(reference, [{ ...seen, stored: subject.stored, isGone: false }])
   if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
   const body = vehicleFirst(seen.body, choice.entry)
   return answerOf(plan, body, withSentence(sentenceOnNames(reference, subject.meant)))

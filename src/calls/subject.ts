@@ -18,6 +18,7 @@ import {
 } from '../state/names/names.ts'
 import {
   type NameUse,
+  type Question,
   type Reference,
   type Resolution,
   type SentName,
@@ -227,17 +228,17 @@ export async function noteInDoubt(tenant: string, name: string, { names, booking
 }
 
 /** Returns the error of a call that does not mean exactly one shipment or quote. */
-export function notMeant(resolution: Resolution, { kind, names, vin, use }: Reference): GatewayError {
+export function notMeant(resolution: Resolution | Question, { kind, names, vin, use }: Reference): GatewayError {
   switch (resolution.is) {
     case 'conflict': {
       const said = resolution.meanings.map(
-        ({ field, ids }) => `${field} ${shownText(valueSent(names, field), SHOWN_CHARACTERS)} is ${ids.join(' or ')}`,
+        ({ field, value, ids }) => `${field} ${shownText(value, SHOWN_CHARACTERS)} is ${ids.join(' or ')}`,
       )
       return gatewayError('numbers-disagree', { kind, meanings: said.join('; ') })
     }
     case 'in-doubt': {
-      const { handle: key, isSending } = resolution.booking
-      return isSending ? unknownWhileUnderWay(key) : gatewayError('outcome-unknown', { key })
+      const { handle: key, state } = resolution.booking
+      return state === 'sending' ? unknownWhileUnderWay(key) : gatewayError('outcome-unknown', { key })
     }
     case 'several':
     case 'no-such-vehicle':
@@ -264,8 +265,6 @@ export function vinError({ is, vins: all }: VinMismatch, vin: string, use: NameU
   if (vin === '') return gatewayError('several-matches', { vins })
   return gatewayError(use === 'cancel' ? 'several-matches/cancel' : 'several-matches/vin', { vin, vins })
 }
-
-const valueSent = (names: readonly SentName[], of: string) => names.find(([field]) => field === of)?.[1] ?? ''
 
 /** Returns the error of a call whose names are all unknown. */
 export function numberUnknown(kind: Reference['kind'], names: readonly SentName[]): GatewayError {

@@ -14,7 +14,7 @@ import { type Sending, type Service, shipmentRead } from '../outside/service/ser
 import { updateLock } from '../outside/store/locks.ts'
 import type { StoredShipment } from '../outside/store/store.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
-import { type Look, type SeenShipment, valuesOf, vinsStored } from '../state/names/names.ts'
+import { type Look, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
 import {
   ACCEPTED,
@@ -62,7 +62,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     await noteSeen(tenant, seen, rooms, { isFinal: true })
     // If this read shows that a VIN was replaced, it counts as a former one here already.
     const stored = await rooms.names.shipment(tenant, id)
-    const choice = chooseVehicle(reference, [{ ...seen, ...vinsStored(stored), isGone: false }])
+    const choice = chooseVehicle(reference, [{ ...seen, stored, isGone: false }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     const own = seen.body && idAt(seen.body, 'external_id')
     const error = await vehicleError(reference, choice, seen, own, tenant, rooms)
@@ -195,7 +195,7 @@ export async function foreseeUpdate(
   if (stored.vehicles.length === 0) return { plan }
   const refusedBy = (error: GatewayError): Prospect =>
     plan.problems.length > 0 ? { plan } : refused(plan, error, reference.names[0]?.[0])
-  const choice = chooseVehicle(reference, [{ ...stored, isGone: false }])
+  const choice = chooseVehicle(reference, [{ id: stored.id, vehicles: stored.vehicles, stored, isGone: false }])
   if ('is' in choice) return refusedBy(vinError(choice, reference.vin, 'update'))
   const { entry, vin } = choice
   const own = (await rooms.store.claimsOfShipment(tenant, stored.id)).at(-1)?.reference

@@ -1,7 +1,7 @@
 import { createMemoryStore } from '../../src/outside/store/sqlite/sqlite.ts'
 import type { ShipmentChange, Store, StoredShipment } from '../../src/outside/store/store.ts'
 import type { Look, Names, openNames, SeenShipment } from '../../src/state/names/names.ts'
-import type { chooseVehicle, Resolution } from '../../src/state/names/resolve.ts'
+import type { chooseVehicle, Question, Resolution } from '../../src/state/names/resolve.ts'
 import { inSample } from '../size.ts'
 import { type Case, cases, expected, type State, type Verdict, type World, worlds, writeWorld } from './world.ts'
 
@@ -82,7 +82,7 @@ function lawBroken(should: Verdict, is: Verdict): string | undefined {
 }
 
 /** Law 1: the dry run says the same, except for what only the service knows. */
-function dryRunBroken(dry: Resolution, live: Verdict): string | undefined {
+function dryRunBroken(dry: Resolution | Question, live: Verdict): string | undefined {
   switch (dry.is) {
     case 'ask':
     case 'look':
@@ -118,7 +118,7 @@ async function meaningOf(
     const shown = call.use === 'update' ? await look.read(id) : (seen.get(id.toLowerCase()) ?? (await look.read(id)))
     if (shown.state === 'gone' && call.use !== 'cancel') return { is: 'unknown' }
     const { formerVins = {} } = (await names.shipment(world.title, id)) ?? {}
-    const choice = choose(call, [{ ...shown, formerVins, isGone: false }])
+    const choice = choose(call, [{ ...shown, stored: { formerVins }, isGone: false }])
     if ('is' in choice) return { is: choice.is, row: 'anything else' }
     return { is: 'shipment', id: id.toLowerCase(), entry: choice.entry, vin: choice.vin, row: 'anything else' }
   }

@@ -1,8 +1,7 @@
-import { isPlainId, isSameThing, isUuid, thingKey } from '../../language/text/service-text.ts'
+import { isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { updateLock } from '../../outside/store/locks.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import {
-  type Claim,
   type Facts,
   isStoredAsGone,
   type KnownVehicles,
@@ -17,12 +16,10 @@ import {
 } from '../../outside/store/store.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
 import type { Logger } from '../../runtime/log.ts'
-import { requestOf } from '../bookings/bookings.ts'
 import { isOpen } from '../bookings/protocol.ts'
 import {
-  type KnownName,
-  type KnownShipment,
-  type OpenBooking,
+  type Known,
+  type Question,
   type Reference,
   type Resolution,
   resolve,
@@ -76,7 +73,7 @@ export interface Look {
  * their ids.
  */
 interface CallMeaning {
-  readonly resolution: Resolution
+  readonly resolution: Resolution | Question
   readonly stored: StoredShipment | undefined
   readonly seen: ReadonlyMap<string, SeenShipment>
 }
@@ -122,114 +119,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
-  /** Returns what is known about a value, and adds the shipments that it may mean. */
-  async function knownName(
-    tenant: string,
-    value: string,
-    kind: Reference['kind'],
-    shipments: NotedShipments,
-  ): Promise<KnownName> {
-    const rows = await bearersOf(tenant, value)
-    const idsOf = (givenBy: NameWithBearer['givenBy']) => {
-      const ids: string[] = []
-      for (const { kind, givenBy: by, id, shipment } of rows)
-        if (kind === 'shipment' && by === givenBy) ids.push(note(shipments, id, shipment))
-      return ids
-    }
-    const at = (id: string) => shipments.get(id)?.at ?? 0
-    const named = rows.find((row) => row.kind === 'quote')
-    if (kind === 'quote') {
-      const id = named?.id ?? (await store.quote(tenant, value))?.id ?? (isUuid(value) ? value : undefined)
-      return { ...NOTHING_KNOWN, quote: id === undefined ? undefined : { id: thingKey(id), shipments: [] } }
-    }
-    // A name in another case counts only if it means one thing, and a booking without an outcome is one more thing.
-    const [other] = rows
-    if (other && other.name !== value) {
-      const openBooking = await openBookingOf(tenant, [value], ({ reference }) => reference !== other.name)
-      if (openBooking) return { ...NOTHING_KNOWN, openBooking }
-    }
-    const ofCaller = idsOf('caller')
-    if (ofCaller.length > 0) {
-      // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
-      const isFree = named === rows[0] || ofCaller.every((id) => shipments.get(id)?.isGone)
-      const quote = isFree ? (named?.id ?? (await store.quote(tenant, value))?.id) : undefined
-      const booked = quote === undefined ? [] : await bookedFrom(tenant, quote, shipments)
-      // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
-      const newer = booked.filter((id) => ofCaller.every((one) => at(id) > at(one)))
-      // Once all are gone, an older quote's number means its own shipments again.
-      const ids = named === rows[0] ? [...booked, ...ofCaller] : [...ofCaller, ...newer]
-      return { ...NOTHING_KNOWN, ofCaller: [...new Set(ids)] }
-    }
-    const ofService = idsOf('service')
-    const itself = ofService.length === 0 && !named ? await store.shipment(tenant, value) : undefined
-    // The id of a quote without a number of its own is what the caller was shown. It means what was booked from the quote once the shipment
-    // with that id is gone, or if there was none although an event spoke of it.
-    const instead = isStoredAsGone(itself) && !itself?.own ? await bookedFrom(tenant, value, shipments) : []
-    // As above, without what was booked before it was gone.
-    const isInstead = (id: string) => !shipments.get(id)?.isGone && (!itself?.quote || at(id) >= itself.at)
-    if (itself && !instead.some(isInstead)) return { ...NOTHING_KNOWN, ofService: [note(shipments, itself.id, itself)] }
-    const quote = named?.quote ?? named ?? (ofService.length === 0 ? await store.quote(tenant, value) : undefined)
-    if (quote) {
-      const booked = await bookedFrom(tenant, quote.id, shipments)
-      const names = 'names' in quote ? quote.names : []
-      const stands = booked.some((id) => !shipments.get(id)?.isGone)
-      const openBooking = stands ? undefined : await openBookingOf(tenant, [value, ...names])
-      return { ...NOTHING_KNOWN, quote: { id: quote.id, shipments: booked }, openBooking }
-    }
-    if (ofService.length > 0) return { ...NOTHING_KNOWN, ofService }
-    return { ...NOTHING_KNOWN, mayAsk: isPlainId(value), openBooking: await openBookingOf(tenant, [value]) }
-  }
-
-  /** Returns the shipments that were booked or approved from a quote, the newest first. A booking may have given one to a later quote. */
-  async function bookedFrom(tenant: string, quote: string, shipments: NotedShipments): Promise<readonly string[]> {
-    const booked = await store.shipmentsOfQuote(tenant, quote)
-    const itself = booked.length > 0 ? undefined : await store.shipment(tenant, quote)
-    return (itself ? [itself] : booked).map((shipment) => note(shipments, shipment.id, shipment))
-  }
-
-  /** Adds the quotes that had a name before the newest one, if another of the call's names leads to them. */
-  async function addOlderQuotes(
-    tenant: string,
-    kind: Reference['kind'],
-    known: Map<string, KnownName>,
-    shipments: NotedShipments,
-  ): Promise<void> {
-    const ofNames = [...known.values()].map(({ quote }) => quote?.id)
-    const ofShipments = [...shipments.values()].map(({ stored }) => stored?.quote)
-    for (const id of new Set([...ofNames, ...ofShipments])) {
-      if (!id) continue
-      const { names } = await quoteOf(tenant, id)
-      const older = { id, shipments: kind === 'quote' ? [] : await bookedFrom(tenant, id, shipments) }
-      for (const [value, name] of known)
-        if (names.includes(value) && id !== name.quote?.id)
-          known.set(value, { ...name, olderQuotes: [...name.olderQuotes, older] })
-    }
-  }
-
-  /** Returns the newest booking under one of these references, in any case, whose outcome is not known yet, and that `counts`. */
-  async function openBookingOf(
-    tenant: string,
-    references: readonly string[],
-    counts = (_claim: Claim) => true,
-  ): Promise<OpenBooking | undefined> {
-    for (const reference of new Set(references)) {
-      const claims = await store.claimsOfReference(tenant, reference)
-      const open = claims.findLast((claim) => isOpen(claim) && counts(claim))
-      if (open) return { handle: open.handle, isSending: open.state === 'sending' }
-    }
-    return undefined
-  }
-
-  /** Returns a booking of one of these quotes whose outcome is not known yet, under whichever of the quote's names. */
-  async function openBookingOfQuotes(tenant: string, quotes: readonly string[]) {
-    for (const id of quotes.slice(0, MOST_APPROVED)) {
-      const { names } = await quoteOf(tenant, id)
-      const open = await openBookingOf(tenant, names, (claim) => isSameThing(requestOf(claim).quote ?? '', id))
-      if (open) return open
-    }
-    return undefined
-  }
-
   /** `shownNames` are undefined if they are recorded. */
   async function noteNew(
     tenant: string,
@@ -252,73 +141,86 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     await store.put({ names, shipment: { tenant, id: before?.id ?? id, ...change } })
   }
 
-  return {
-    /** Returns what a call means. Without a look, the service is not asked, and the meaning may be `ask` or `look`. */
-    resolve: async (reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> => {
-      const shipments: NotedShipments = new Map()
-      const seen = new Map<string, SeenShipment>()
-      const known = new Map<string, KnownName>()
-      for (const [, value] of reference.names) {
-        if (!known.has(value)) known.set(value, await knownName(tenant, value, reference.kind, shipments))
-      }
-      const noteSeen = async ({ id, vehicles, state, ...one }: SeenShipment) => {
-        // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
-        const stored = await store.shipment(tenant, id)
-        const spelled = [...shipments.keys()].find((known) => isSameThing(known, id)) ?? stored?.id ?? id
-        shipments.set(spelled, {
-          id: spelled,
-          vehicles,
-          ...vinsStored(stored),
-          isGone: state !== 'live',
-          at: stored?.at ?? 0,
-          stored,
-        })
-        seen.set(thingKey(id), { id, vehicles, state, ...one })
-        return spelled
-      }
-      let hasOlderQuotes = false
-      for (;;) {
-        for (const [value, name] of known) {
-          // No standing shipment has this name, so it may belong to a booking in doubt.
-          const { ofCaller, ofService, openBooking } = name
-          const isGone = (id: string) => shipments.get(id)?.isGone
-          const isBorne = ofCaller.length > 0 || ofService.length > 0
-          if (isBorne && !openBooking && ofCaller.every(isGone) && ofService.every(isGone))
-            known.set(value, {
-              ...name,
-              openBooking:
-                (await openBookingOf(tenant, [value])) ??
-                (await openBookingOfQuotes(tenant, quotesCalled(name, value, shipments))),
-            })
-        }
-        const resolution = resolve(reference, known, shipments)
-        const isOfGone = resolution.is === 'shipment' && reference.vin !== '' && shipments.get(resolution.id)?.isGone
-        if (resolution.is === 'no-such-vehicle' || isOfGone) {
-          // Besides the known shipments, a booking in doubt may have this VIN.
-          const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
-          const booking = await openBookingOf(tenant, valuesOf(reference.names), mayHaveIt)
-          if (booking) return { resolution: { is: 'in-doubt', booking }, stored: undefined, seen }
-        }
-        if (resolution.is === 'conflict' && !hasOlderQuotes) {
-          hasOlderQuotes = true
-          await addOlderQuotes(tenant, reference.kind, known, shipments)
-          continue
-        }
-        if (!look || (resolution.is !== 'ask' && resolution.is !== 'look')) {
-          const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
-          return { resolution, stored, seen }
-        }
-        if (resolution.is === 'look')
-          for (const id of resolution.ids) await noteSeen(await look.read(id, shipments.get(id)?.stored))
-        else {
-          for (const value of resolution.values) {
-            const shown = await look.ask(value)
-            const asked = shown ? await noteSeen(shown) : null
-            known.set(value, { ...(known.get(value) ?? NOTHING_KNOWN), asked })
+  async function meaningOf(reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> {
+    const seen = new Map<string, SeenShipment>()
+    const known: Known = {
+      names: new Map(),
+      quotes: new Map(),
+      openBookings: new Map(),
+      shipments: new Map(),
+      asked: new Map(),
+    }
+    /** The named quotes, by the keys of their ids. */
+    const named = new Map<string, Quote | undefined>()
+    /** Adds a shipment, and returns its id in the spelling that this call compares. */
+    const note = (given: string, one: StoredShipment | undefined) => {
+      const id = one?.id ?? given
+      if (!known.shipments.has(id))
+        known.shipments.set(id, { id, vehicles: undefined, isGone: isStoredAsGone(one), stored: one })
+      return id
+    }
+    const noteSeen = async (one: SeenShipment) => {
+      // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
+      const before = await store.shipment(tenant, one.id)
+      const id = [...known.shipments.keys()].find((other) => isSameThing(other, one.id)) ?? before?.id ?? one.id
+      known.shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored: before })
+      seen.set(thingKey(one.id), one)
+      return id
+    }
+    const recall = {
+      async names(value: string) {
+        const rows = await bearersOf(tenant, value)
+        const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => {
+          if (kind === 'quote') {
+            named.set(thingKey(id), quote)
+            if (!known.quotes.get(thingKey(id))) known.quotes.delete(thingKey(id))
           }
-        }
+          return { kind, givenBy, name, id: kind === 'quote' ? id : note(id, shipment) }
+        })
+        const isUnnamed = rows.length === 0 && reference.kind === 'shipment'
+        const itself = isUnnamed ? await store.shipment(tenant, value) : undefined
+        known.names.set(value, { bearers, itself: itself && note(itself.id, itself) })
+      },
+      async quotes(value: string) {
+        const key = thingKey(value)
+        const quote = named.get(key) ?? (await store.quote(tenant, value))
+        const booked = await store.shipmentsOfQuote(tenant, value)
+        // An imported one has only names.
+        const isKnown = quote !== undefined || booked.length > 0 || named.has(key)
+        // A booking may have given its shipment to a later quote.
+        const itself = isKnown && booked.length === 0 ? await store.shipment(tenant, value) : undefined
+        const shipments = (itself ? [itself] : booked).map((one) => note(one.id, one))
+        const { id, names } = rememberedQuote(quote?.id ?? value, quote)
+        known.quotes.set(key, isKnown ? { id, names, shipments } : undefined)
+      },
+      async openBookings(value: string) {
+        known.openBookings.set(value, (await store.claimsOfReference(tenant, value)).filter(isOpen))
+      },
+    }
+    const decision = resolve(reference, known)
+    for (;;) {
+      const step = decision.next()
+      if (step.done) {
+        const { value: resolution } = step
+        const stored = resolution.is === 'shipment' ? known.shipments.get(resolution.id)?.stored : undefined
+        return { resolution, stored, seen }
       }
-    },
+      const { value: wanted } = step
+      if (wanted.is === 'recall') await recall[wanted.part](wanted.value)
+      else if (!look) return { resolution: wanted, stored: undefined, seen }
+      else if (wanted.is === 'look')
+        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored))
+      else
+        for (const value of wanted.values) {
+          const shown = await look.ask(value)
+          known.asked.set(value, shown ? await noteSeen(shown) : null)
+        }
+    }
+  }
+
+  return {
+    /** Returns what a call means. Without a look, the service is not asked, and the meaning may be a question to it. */
+    resolve: meaningOf,
     /** Returns the quote with an id, and what is remembered of it; `called` are names by which it was found. */
     quote: quoteOf,
     /**
@@ -430,40 +332,6 @@ const MOST_NOTED = 10_000
 const MOST_BORNE = 10_000
 /** Much less than the time that names are kept. */
 const BORNE_FOR_MS = 600_000
-
-const NOTHING_KNOWN: KnownName = {
-  ofCaller: [],
-  quote: undefined,
-  olderQuotes: [],
-  ofService: [],
-  asked: undefined,
-  mayAsk: false,
-  openBooking: undefined,
-}
-
-/** The shipments that a call may mean, with what is stored of each. */
-type NotedShipments = Map<string, KnownShipment & { readonly stored: StoredShipment | undefined }>
-
-/** Returns the VINs that a shipment had before, and when it was last shown with vehicles. */
-export const vinsStored = ({ formerVins = {}, vehicles = [] }: Partial<StoredShipment> = {}) => ({
-  formerVins,
-  lastVins: vehicles.map(({ vin }) => vin),
-})
-
-/** Adds a shipment, and returns its id in the spelling that this call compares. */
-function note(shipments: NotedShipments, given: string, stored: StoredShipment | undefined): string {
-  const id = stored?.id ?? given
-  const isGone = isStoredAsGone(stored)
-  const at = stored?.at ?? 0
-  if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, ...vinsStored(stored), isGone, at, stored })
-  return id
-}
-
-/** Returns the quotes that a name of their shipments may be one of. An id or a number from the service is the quote's only if it is its id. */
-function quotesCalled({ ofCaller, ofService }: KnownName, value: string, shipments: NotedShipments): readonly string[] {
-  const quotes = [...ofCaller, ...ofService].flatMap((id) => shipments.get(id)?.stored?.quote || [])
-  return [...new Set(quotes)].filter((id) => ofCaller.length > 0 || isSameThing(id, value))
-}
 
 /** Reports whether a name's rows, in any case, mean at most one thing of each kind, or all have the same case. */
 function isOneMeaning(rows: readonly NameWithBearer[], value: string): boolean {

@@ -1,11 +1,20 @@
 import { type Draft, valueAt } from '../../language/mapping/paths.ts'
-import { isNotKnown, plainVin, serviceId } from '../../language/text/service-text.ts'
-import type { Vehicle } from '../../outside/store/store.ts'
+import {
+  isNotKnown,
+  isPlainId,
+  isSameThing,
+  isUuid,
+  plainVin,
+  serviceId,
+  thingKey,
+} from '../../language/text/service-text.ts'
+import type { Claim, StoredShipment, Vehicle } from '../../outside/store/store.ts'
+import { requestOf } from '../bookings/bookings.ts'
 
 /*
- * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it gets what is known, and returns `ask` or `look` for
- * what is still to be found out; the caller finds it out and calls again. Reads, updates, cancellations, approvals, and the dry run of each
- * get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
+ * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it decides from what is known, and yields what it has to
+ * know besides; its caller finds that out, in the store or from the service. Reads, updates, cancellations, approvals, and the dry run of
+ * each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
  */
 
 /** A field that names something, and its value. */
@@ -31,35 +40,44 @@ export interface Reference extends VehicleReference {
   readonly names: readonly SentName[]
 }
 
-/** The knowledge about one field's value. */
-export interface KnownName {
-  /** Ids of the shipments to which the caller gave this name, newest first. */
-  readonly ofCaller: readonly string[]
-  /** The newest quote with this name. */
-  readonly quote: QuoteOfName | undefined
-  /** Quotes that had the name before, because quotes share an order. Added only once names disagree. */
-  readonly olderQuotes: readonly QuoteOfName[]
-  /** Ids of the shipments to which the service gave this name, or whose id the value is. */
-  readonly ofService: readonly string[]
-  /** The id of the shipment that the service shows for this name, or null if it shows none; undefined until it is asked. */
-  readonly asked: string | null | undefined
-  /** True if the service may be asked for the value. */
-  readonly mayAsk: boolean
-  /** The booking under this reference whose outcome is not known yet, if no standing shipment has this name. */
-  readonly openBooking: OpenBooking | undefined
+/* What is known */
+
+/** Everything that is known for a call; what is absent has not been looked up. */
+export interface Known {
+  readonly names: Map<string, KnownName>
+  /** By the keys of their ids; undefined for an id that no quote has. */
+  readonly quotes: Map<string, KnownQuote | undefined>
+  /** Those without an outcome, by their references in any case, oldest first. */
+  readonly openBookings: Map<string, readonly Claim[]>
+  /** By their ids, in the spelling that this call compares. */
+  readonly shipments: Map<string, StoredOrSeen>
+  /** The ids of the shipments that the service shows for values; null if it shows none. */
+  readonly asked: Map<string, string | null>
 }
 
-/** A quote to which the caller gave this name. */
-interface QuoteOfName {
+/** The store's knowledge about a value. */
+interface KnownName {
+  /** The caller's own names first, newest first. */
+  readonly bearers: readonly Bearer[]
+  /** The id of the shipment whose id the value is, if nothing bears it as a name. */
+  readonly itself: string | undefined
+}
+
+/** A quote or shipment with a name. */
+interface Bearer {
+  readonly kind: 'quote' | 'shipment'
+  readonly givenBy: 'caller' | 'service'
   readonly id: string
+  /** In its own case. */
+  readonly name: string
+}
+
+interface KnownQuote {
+  readonly id: string
+  /** Every name that the caller has for it, including its id. */
+  readonly names: readonly string[]
   /** The shipments that were booked or approved from it, newest first. */
   readonly shipments: readonly string[]
-}
-
-/** A booking that is being sent, or whose outcome is not known. */
-export interface OpenBooking {
-  readonly handle: string
-  readonly isSending: boolean
 }
 
 /** A shipment, as far as it is known. */
@@ -67,31 +85,22 @@ export interface KnownShipment {
   readonly id: string
   /** The vehicles that this call's read has shown, empty if it found nothing; undefined before a read. */
   readonly vehicles: readonly Vehicle[] | undefined
-  readonly formerVins: Readonly<Record<string, string>>
-  /**
-   * The VINs that it had when it was last shown with vehicles.
-   * @default none
-   */
-  readonly lastVins?: readonly string[]
   /** True if the service last showed it as canceled, or did not know it. */
   readonly isGone: boolean
-  /**
-   * When it was booked or approved, or last began to be gone or to stand again.
-   * @default long ago
-   */
-  readonly at?: number
+  readonly stored?: Partial<StoredShipment> | undefined
 }
+
+interface StoredOrSeen extends KnownShipment {
+  readonly stored: StoredShipment | undefined
+}
+
+/* What is meant */
 
 /** The meaning of a call. */
 export type Resolution =
   | ShipmentMeant
   | { readonly is: 'quote'; readonly id: string; readonly field: string; readonly ignored: readonly SentName[] }
-  /** The service has to be asked for these values. */
-  | { readonly is: 'ask'; readonly values: readonly string[] }
-  /** These shipments have to be read. */
-  | { readonly is: 'look'; readonly ids: readonly string[] }
-  /** A booking with this reference is in doubt, and nothing else has the name. */
-  | { readonly is: 'in-doubt'; readonly booking: OpenBooking }
+  | { readonly is: 'in-doubt'; readonly booking: Claim }
   | { readonly is: 'conflict'; readonly meanings: readonly Meaning[] }
   | { readonly is: 'unknown' }
   | VinMismatch
@@ -115,10 +124,14 @@ type NamedBy = 'caller' | 'quote' | 'service'
 /** The meaning of a field. */
 export interface Meaning {
   readonly field: string
+  readonly value: string
+  /** The things that it means. */
   readonly ids: readonly string[]
-  /** The other things that the field means if another field means one of these alone. */
-  readonly olderIds?: readonly string[]
+  /** These and the shipments that it would mean if none of these stood. */
+  readonly bearers: readonly string[]
   readonly namedBy: NamedBy
+  /** The id of the quote that it names. */
+  readonly quote: string | undefined
 }
 
 /** The VIN, or a missing one, chooses no vehicle: `several` is a conflict, `no-such-vehicle` is about something that is not there. */
@@ -127,114 +140,291 @@ export interface VinMismatch {
   readonly vins: readonly string[]
 }
 
-/** The most shipments with one name that are read to choose among them. */
-export const MOST_LOOKS = 10
-
-/** Returns the meaning of a call. */
-export function resolve(
-  reference: Reference,
-  known: ReadonlyMap<string, KnownName>,
-  shipments: ReadonlyMap<string, KnownShipment>,
-): Resolution {
-  const meanings: Meaning[] = []
-  const ignored: SentName[] = []
-  const unasked: string[] = []
-  let booking: OpenBooking | undefined
-  for (const [field, value] of reference.names) {
-    const name = known.get(value)
-    const meaning = name && meaningOf(name, reference, shipments)
-    if (meaning) meanings.push({ field, ...meaning })
-    else if (reference.kind === 'shipment' && name?.mayAsk && name.asked === undefined) unasked.push(value)
-    else {
-      ignored.push([field, value])
-      booking ??= name?.openBooking
-    }
-  }
-  const [first, ...others] = meanings
-  const common = first ? allOf(first).filter((id) => others.every((other) => allOf(other).includes(id))) : []
-  if (first && common.length === 0) return { is: 'conflict', meanings }
-  if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
-  // The booking in doubt may be a shipment other than the one that another field means.
-  if (booking && reference.kind === 'shipment') return { is: 'in-doubt', booking }
-  const [id, ...more] = common
-  if (!first || id === undefined) return { is: 'unknown' }
-  const { field, namedBy } = meanings.find(({ namedBy: by }) => by === 'caller') ?? first
-  if (reference.kind === 'quote') return { is: 'quote', id, field, ignored }
-
-  const meant = (one: string): ShipmentMeant => ({
-    is: 'shipment',
-    id: one,
-    field,
-    namedBy,
-    bearers: common.length,
-    ignored,
-  })
-  const mayHave = (one: string) => hadVin(shipments.get(one), reference.vin)
-  // Until a read shows its vehicles, a VIN may mean another one that is gone.
-  const isUnsure =
-    !shipments.get(id)?.vehicles &&
-    !mayHave(id) &&
-    shipments.values().some((one) => one.isGone && hadVin(one, reference.vin))
-  // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
-  if (more.length === 0 && (reference.vin === '' || (reference.use === 'update' && !isUnsure))) return meant(id)
-  // If there are many, those that may have the VIN come first.
-  const inOrder = [...common.filter(mayHave), ...common.filter((one) => !mayHave(one))]
-  const unseen = inOrder.slice(0, MOST_LOOKS).filter((one) => shipments.get(one)?.vehicles === undefined)
-  if (unseen.length > 0) return { is: 'look', ids: unseen }
-  const candidates = common.map((one) => shipments.get(one) ?? { ...NEVER_SEEN, id: one })
-  const choice = chooseVehicle(reference, candidates)
-  return 'is' in choice ? choice : meant(choice.shipment.id)
+/** A question to the service: which shipments have these values as names, or what these shipments show. */
+export type Question = { readonly is: 'ask'; readonly values: readonly string[] } | Look
+interface Look {
+  readonly is: 'look'
+  readonly ids: readonly string[]
 }
 
-const NEVER_SEEN = { vehicles: undefined, formerVins: {}, isGone: false } as const
+/** A question to the store. */
+interface Recall {
+  readonly is: 'recall'
+  /** A part of `Known`. */
+  readonly part: 'names' | 'quotes' | 'openBookings'
+  readonly value: string
+}
 
-/** Reports whether a shipment had a VIN when it was last shown, or before. */
-const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean =>
-  shipment !== undefined && (shipment.lastVins?.includes(vin) === true || Object.hasOwn(shipment.formerVins, vin))
+/** A decision that asks for what it has to know. */
+type Deciding<T> = Generator<Recall | Question, T, void>
 
-/** Returns everything that a name may mean. */
-const allOf = ({ ids, olderIds = [] }: Meaning): readonly string[] =>
-  olderIds.length === 0 ? ids : [...new Set([...ids, ...olderIds])]
+/** The most shipments with one name that are read to choose among them. */
+export const MOST_LOOKS = 10
+/** The most quotes of one name whose bookings are looked for. */
+const MOST_QUOTES = 30
 
-/** Returns the things that a name means, by its strongest meaning; undefined if it means nothing known. */
-function meaningOf(
-  { ofCaller, quote, olderQuotes, ofService, asked, openBooking }: KnownName,
-  reference: Reference,
-  shipments: ReadonlyMap<string, KnownShipment>,
-): Omit<Meaning, 'field'> | undefined {
-  if (reference.kind === 'quote')
-    return quote && { ids: [quote.id], olderIds: olderQuotes.map(({ id }) => id), namedBy: 'quote' }
-  // A caller's own name comes before one that the service happened to give.
-  if (ofCaller.length > 0)
-    return openBooking ? undefined : { ids: standing(ofCaller, shipments, reference), namedBy: 'caller' }
-  if (quote) {
-    if (openBooking) return undefined
-    const ids = quote.shipments.length > 0 ? quote.shipments : [quote.id]
-    const olderIds = olderQuotes.flatMap((one) => standing(one.shipments, shipments, reference))
-    return { ids: standing(ids, shipments, reference), olderIds, namedBy: 'quote' }
+/** Returns the meaning of a call. When it goes on, `known` has what it asked for. */
+export function* resolve(reference: Reference, known: Known): Deciding<Resolution> {
+  for (;;) {
+    const things = yield* thingsNamed(reference, known)
+    if ('is' in things) return things
+    const { ids, first, field, namedBy, ignored } = things
+    if (reference.kind === 'quote') return { is: 'quote', id: first, field, ignored }
+    const chosen = chooseShipment(reference, things, known)
+    if ('is' in chosen && chosen.is === 'look') {
+      yield chosen
+      continue
+    }
+    const isThere = 'is' in chosen ? chosen.is === 'several' : !isGone(chosen.id, known)
+    if (reference.vin !== '' && !isThere) {
+      // Besides the known shipments, a booking in doubt may have this VIN.
+      const booking = yield* openBookingWithVin(reference, known)
+      if (booking) return { is: 'in-doubt', booking }
+    }
+    if ('is' in chosen) return chosen
+    return { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
   }
-  if (ofService.length > 0)
-    return openBooking ? undefined : { ids: standing(ofService, shipments, reference), namedBy: 'service' }
-  if (typeof asked !== 'string' || (openBooking && shipments.get(asked)?.isGone)) return undefined
-  return { ids: [asked], namedBy: 'service' }
+}
+
+/** The things that all fields of a call mean, newest first. */
+interface AgreedThings {
+  readonly ids: readonly string[]
+  readonly first: string
+  readonly field: string
+  readonly namedBy: NamedBy
+  readonly ignored: readonly SentName[]
+  readonly meanings: readonly Meaning[]
+}
+
+function* thingsNamed(reference: Reference, known: Known): Deciding<AgreedThings | Resolution> {
+  for (;;) {
+    const meanings: Meaning[] = []
+    const ignored: SentName[] = []
+    const unasked: string[] = []
+    let booking: Claim | undefined
+    for (const name of reference.names) {
+      const found = yield* reference.kind === 'quote' ? quoteNamed(name, known) : shipmentsNamed(name, reference, known)
+      if (found === 'unasked') unasked.push(name[1])
+      else if (found && 'ids' in found) meanings.push(found)
+      else {
+        ignored.push(name)
+        booking ??= found
+      }
+    }
+    const [one] = meanings
+    let ids = idsInAll(meanings)
+    if (one && ids.length === 0) ids = idsInAll(yield* withOlderQuotes(meanings, reference, known))
+    if (one && ids.length === 0) return { is: 'conflict', meanings }
+    if (unasked.length > 0) {
+      yield { is: 'ask', values: [...new Set(unasked)] }
+      continue
+    }
+    // The booking in doubt may be a shipment other than the one that another field means.
+    if (booking) return { is: 'in-doubt', booking }
+    const [first] = ids
+    if (!one || first === undefined) return { is: 'unknown' }
+    const { field, namedBy } = meanings.find((meaning) => meaning.namedBy === 'caller') ?? one
+    return { ids, first, field, namedBy, ignored, meanings }
+  }
+}
+
+/** Returns what all meanings have in common. */
+const idsInAll = ([first, ...others]: readonly Meaning[]): readonly string[] =>
+  first?.ids.filter((id) => others.every(({ ids }) => ids.includes(id))) ?? []
+
+/* What one name means */
+
+function* quoteNamed([field, value]: SentName, known: Known): Deciding<Meaning | undefined> {
+  const { bearers } = yield* nameOf(value, known)
+  const named = bearers.find(({ kind }) => kind === 'quote')
+  const quote = named?.id ?? (yield* quoteWithId(value, known))?.id ?? (isUuid(value) ? value : undefined)
+  if (quote === undefined) return undefined
+  const ids = [thingKey(quote)]
+  return { field, value, ids, bearers: ids, namedBy: 'quote', quote }
+}
+
+/** Returns the shipments that a name means; else the booking in doubt that it may mean, or `unasked` until the service is asked. */
+function* shipmentsNamed(
+  [field, value]: SentName,
+  reference: Reference,
+  known: Known,
+): Deciding<Meaning | Claim | 'unasked' | undefined> {
+  const { bearers, itself } = yield* nameOf(value, known)
+  const [newest] = bearers
+  if (newest && newest.name !== value) {
+    // A name in another case counts only if it means one thing, and a booking in doubt is one more thing.
+    const other = (yield* openBookings(value, known)).findLast((one) => one.reference !== newest.name)
+    if (other) return other
+  }
+  /** If no shipment stands that has the name, it may belong to a booking in doubt, or be the id of its quote, or one of these quotes. */
+  const unlessInDoubt = function* (namedBy: NamedBy, ids: readonly string[], quotes = [value], quote?: string) {
+    const booking = ids.every((id) => isGone(id, known)) ? yield* openBookingOf(value, quotes, known) : undefined
+    if (booking) return booking
+    const all = ids.length === 0 && quote !== undefined ? [quote] : [...new Set(ids)]
+    return { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote }
+  }
+
+  const named = bearers.find(({ kind }) => kind === 'quote')
+  const idsBy = (giver: Bearer['givenBy']) =>
+    bearers.flatMap(({ kind, givenBy, id }) => (kind === 'shipment' && givenBy === giver ? [id] : []))
+  const [ofCaller, ofService] = [idsBy('caller'), idsBy('service')]
+  // A caller's own name comes before one that the service happened to give.
+  const booked = itself === undefined ? ofCaller : [itself]
+  if (booked.length > 0) {
+    // The caller was shown the id of a quote that has no number of its own.
+    const { own, quote: madeFrom } = known.shipments.get(itself ?? '')?.stored ?? {}
+    // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
+    const isNewest = named !== undefined && named === newest
+    const isFree = isNewest || (booked.every((id) => isGone(id, known)) && !own)
+    const quote = isFree ? yield* quoteWithId(named?.id ?? value, known) : undefined
+    const ofQuote = quote?.shipments ?? []
+    // A shipment without a quote may be one that there never was, although an event spoke of it.
+    const isLater = (id: string, one: string) =>
+      one === itself
+        ? id !== one && (!madeFrom || since(id, known) >= since(one, known))
+        : since(id, known) > since(one, known)
+    // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
+    const newer = ofQuote.filter((id) => booked.every((one) => isLater(id, one)))
+    // Once all are gone, an older quote's number means its own shipments again.
+    const ids = isNewest ? [...ofQuote, ...booked] : [...booked, ...newer]
+    const namedBy = itself === undefined ? 'caller' : newer.some((id) => !isGone(id, known)) ? 'quote' : 'service'
+    return yield* unlessInDoubt(
+      namedBy,
+      ids,
+      itself === undefined ? [...quotesOf(ids, known), quote?.id ?? value] : [value],
+    )
+  }
+  const id = named?.id ?? (ofService.length === 0 ? value : undefined)
+  const quote = id === undefined ? undefined : yield* quoteWithId(id, known)
+  if (quote) return yield* unlessInDoubt('quote', quote.shipments, [quote.id], quote.id)
+  const asked = known.asked.get(value)
+  if (ofService.length === 0 && asked === undefined && isPlainId(value)) return 'unasked'
+  if (ofService.length === 0 && !asked) return yield* openBookingOf(value, [], known)
+  return yield* unlessInDoubt('service', asked ? [asked] : ofService)
+}
+
+/** Adds to each quote's name the quotes that had it before the newest one, if another of the call's names leads to them. */
+function* withOlderQuotes(
+  meanings: readonly Meaning[],
+  reference: Reference,
+  known: Known,
+): Deciding<readonly Meaning[]> {
+  const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...quotesOf([...known.shipments.keys()], known)]
+  const quotes: KnownQuote[] = []
+  for (const id of new Set(named.map(thingKey))) {
+    const quote = yield* quoteWithId(id, known)
+    if (quote) quotes.push(quote)
+  }
+  return meanings.map((meaning) => {
+    const { value, ids, quote } = meaning
+    if (quote === undefined) return meaning
+    const older = quotes.filter(({ id, names }) => names.includes(value) && !isSameThing(id, quote))
+    const olderIds = older.flatMap(({ id, shipments }) =>
+      reference.kind === 'quote' ? [thingKey(id)] : standing(shipments, known, reference),
+    )
+    return { ...meaning, ids: [...new Set([...ids, ...olderIds])] }
+  })
 }
 
 /**
  * Returns the shipments that bear a name. One that is gone does not while another one does, but a VIN means the one that had it if all are
  * gone, or if those that stand never had it and were booked before that one was gone: a repeated cancellation is not one of them.
  */
-function standing(
-  ids: readonly string[],
-  shipments: ReadonlyMap<string, KnownShipment>,
-  { vin }: VehicleReference,
-): readonly string[] {
-  const live = [...new Set(ids.filter((id) => !shipments.get(id)?.isGone))]
-  const had = vin !== '' ? ids.filter((id) => hadVin(shipments.get(id), vin)) : []
-  const at = (id: string) => shipments.get(id)?.at ?? 0
+function standing(ids: readonly string[], known: Known, { vin }: VehicleReference): readonly string[] {
+  const live = ids.filter((id) => !isGone(id, known))
+  const had = vin !== '' ? ids.filter((id) => hadVin(known.shipments.get(id), vin)) : []
   const isOther = (id: string) =>
-    shipments.get(id)?.vehicles !== undefined && !had.includes(id) && had.some((one) => at(id) < at(one))
+    isSeen(id, known) && !had.includes(id) && had.some((one) => since(id, known) < since(one, known))
   if (live.length > 0 && !live.every(isOther)) return live
   return (had.length > 0 ? had : ids).slice(0, 1)
+}
+
+/* What is known */
+
+function* nameOf(value: string, { names }: Known): Deciding<KnownName> {
+  if (!names.has(value)) yield { is: 'recall', part: 'names', value }
+  return names.get(value) ?? { bearers: [], itself: undefined }
+}
+
+function* quoteWithId(value: string, { quotes }: Known): Deciding<KnownQuote | undefined> {
+  const key = thingKey(value)
+  if (!quotes.has(key)) yield { is: 'recall', part: 'quotes', value }
+  return quotes.get(key)
+}
+
+/** Returns the bookings in doubt under a reference in any case, oldest first. */
+function* openBookings(value: string, known: Known): Deciding<readonly Claim[]> {
+  if (!known.openBookings.has(value)) yield { is: 'recall', part: 'openBookings', value }
+  return known.openBookings.get(value) ?? []
+}
+
+/** Returns the newest booking in doubt under a reference; else one of these quotes, under whichever of the quote's names. */
+function* openBookingOf(value: string, quotes: readonly string[], known: Known): Deciding<Claim | undefined> {
+  const open = (yield* openBookings(value, known)).at(-1)
+  if (open) return open
+  for (const id of [...new Set(quotes)].slice(0, MOST_QUOTES)) {
+    const { names = [] } = (yield* quoteWithId(id, known)) ?? {}
+    for (const name of names) {
+      const ofQuote = (yield* openBookings(name, known)).findLast((one) => isSameThing(requestOf(one).quote ?? '', id))
+      if (ofQuote) return ofQuote
+    }
+  }
+  return undefined
+}
+
+/** Returns a booking in doubt under one of a call's names that may have its VIN. */
+function* openBookingWithVin({ names, vin }: Reference, known: Known): Deciding<Claim | undefined> {
+  for (const [, value] of names) {
+    const open = (yield* openBookings(value, known)).findLast((one) => one.vin === '' || one.vin === vin)
+    if (open) return open
+  }
+  return undefined
+}
+
+const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?.isGone === true
+
+/** Reports whether this call has read a shipment. */
+const isSeen = (id: string, { shipments }: Known): boolean => shipments.get(id)?.vehicles !== undefined
+
+/** Returns when a shipment was booked or approved, or last began to be gone or to stand again. */
+const since = (id: string, known: Known): number =>
+  // One that is not stored was found to be gone just now, or was named by an import.
+  known.shipments.get(id)?.stored?.at ?? (isGone(id, known) ? Number.POSITIVE_INFINITY : 0)
+
+/** Returns the quotes from which shipments were booked. */
+const quotesOf = (ids: readonly string[], { shipments }: Known): readonly string[] =>
+  ids.flatMap((id) => shipments.get(id)?.stored?.quote || [])
+
+/** Reports whether a shipment had a VIN when it was last shown, or before. */
+const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean => {
+  const { vehicles = [], formerVins = {} } = shipment?.stored ?? {}
+  return vehicles.some((vehicle) => vehicle.vin === vin) || Object.hasOwn(formerVins, vin)
+}
+
+/* Which shipment, and which of its vehicles */
+
+/** Chooses a call's shipment among those that its names mean, or returns those that it has to look at first. */
+function chooseShipment(
+  reference: Reference,
+  { ids, first, meanings }: AgreedThings,
+  known: Known,
+): { readonly id: string } | VinMismatch | Look {
+  const { vin, use } = reference
+  const mayHave = (id: string) => hadVin(known.shipments.get(id), vin)
+  const isOfGone = (id: string) => isGone(id, known) && mayHave(id)
+  // Until a read shows its vehicles, a VIN may mean another one that is gone.
+  const isUnsure = !isSeen(first, known) && !mayHave(first) && meanings.some(({ bearers }) => bearers.some(isOfGone))
+  // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
+  if (ids.length === 1 && (vin === '' || (use === 'update' && !isUnsure))) return { id: first }
+  // If there are many, those that may have the VIN come first.
+  const inOrder = [...ids.filter(mayHave), ...ids.filter((id) => !mayHave(id))]
+  const unseen = inOrder.slice(0, MOST_LOOKS).filter((id) => !isSeen(id, known))
+  if (unseen.length > 0) return { is: 'look', ids: unseen }
+  const choice = chooseVehicle(
+    reference,
+    ids.map((id) => known.shipments.get(id) ?? { id, vehicles: undefined, isGone: false }),
+  )
+  return 'is' in choice ? choice : choice.shipment
 }
 
 /** The vehicle that a call means. */
@@ -293,7 +483,7 @@ function vehiclesWithVin(vin: string, candidates: readonly KnownShipment[]): rea
   })
   if (owners.length > 0) return owners
   return candidates.flatMap((shipment): readonly VehicleChoice[] => {
-    const { [vin]: heir, ...others } = shipment.formerVins
+    const { [vin]: heir, ...others } = shipment.stored?.formerVins ?? {}
     if (heir === undefined || heir === SENT_VIN) return []
     // The one that replaced it may be lost.
     const now = others[heir] ?? heir
@@ -307,10 +497,10 @@ function vehiclesWithVin(vin: string, candidates: readonly KnownShipment[]): rea
 /** Returns the vehicles without a VIN. A shipment that shows no vehicles may have one, unless it last had other VINs. */
 function blankChoices(shipment: KnownShipment, sent: string, use: NameUse): readonly VehicleChoice[] {
   const vehicles = vehiclesOf(shipment)
-  const { lastVins = [], isGone } = shipment
+  const last = shipment.stored?.vehicles ?? []
   // A cancellation is sent even if the shipment seems to be gone.
-  const isNowhere = isGone && use !== 'cancel'
-  const mayHave = isNowhere || lastVins.length === 0 || lastVins.includes('') || hadVin(shipment, sent)
+  const isNowhere = shipment.isGone && use !== 'cancel'
+  const mayHave = isNowhere || last.length === 0 || last.some(({ vin }) => vin === '') || hadVin(shipment, sent)
   if (vehicles.length === 0) return mayHave ? [{ shipment, entry: 0, vin: 'new' }] : []
   return vehicles.flatMap(({ vin }, entry) => (vin === '' ? [{ shipment, entry, vin: 'new' as const }] : []))
 }
@@ -318,9 +508,9 @@ function blankChoices(shipment: KnownShipment, sent: string, use: NameUse): read
 const vehiclesOf = ({ vehicles }: KnownShipment): readonly Vehicle[] => vehicles ?? []
 
 const vinsOf = (shipment: KnownShipment): readonly string[] => {
-  const shown = vehiclesOf(shipment).map(({ vin }) => vin)
-  const known = shown.length > 0 ? shown : (shipment.lastVins ?? [])
-  const vins = known.map((vin) => vin || '(none)')
+  const shown = vehiclesOf(shipment)
+  const known = shown.length > 0 ? shown : (shipment.stored?.vehicles ?? [])
+  const vins = known.map(({ vin }) => vin || '(none)')
   return vins.length > 0 ? vins : ['(none)']
 }
 
