@@ -167,20 +167,18 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       seen.set(thingKey(one.id), one)
       return id
     }
+    for (const [, value] of reference.names) {
+      if (known.names.has(value)) continue
+      const rows = await bearersOf(tenant, value)
+      const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => {
+        if (kind === 'quote') named.set(thingKey(id), quote)
+        return { kind, givenBy, name, id: kind === 'quote' ? id : note(id, shipment) }
+      })
+      const isUnnamed = rows.length === 0 && reference.kind === 'shipment'
+      const itself = isUnnamed ? await store.shipment(tenant, value) : undefined
+      known.names.set(value, { bearers, itself: itself && note(itself.id, itself) })
+    }
     const recall = {
-      async names(value: string) {
-        const rows = await bearersOf(tenant, value)
-        const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => {
-          if (kind === 'quote') {
-            named.set(thingKey(id), quote)
-            if (!known.quotes.get(thingKey(id))) known.quotes.delete(thingKey(id))
-          }
-          return { kind, givenBy, name, id: kind === 'quote' ? id : note(id, shipment) }
-        })
-        const isUnnamed = rows.length === 0 && reference.kind === 'shipment'
-        const itself = isUnnamed ? await store.shipment(tenant, value) : undefined
-        known.names.set(value, { bearers, itself: itself && note(itself.id, itself) })
-      },
       async quotes(value: string) {
         const key = thingKey(value)
         const quote = named.get(key) ?? (await store.quote(tenant, value))

@@ -42,8 +42,9 @@ export interface Reference extends VehicleReference {
 
 /* What is known */
 
-/** Everything that is known for a call; what is absent has not been looked up. */
+/** Everything that is known for a call; a quote, booking or answer of the service that is absent has not been looked up. */
 export interface Known {
+  /** By the values that the call sends. */
   readonly names: Map<string, KnownName>
   /** By the keys of their ids; undefined for an id that no quote has. */
   readonly quotes: Map<string, KnownQuote | undefined>
@@ -151,7 +152,7 @@ interface Look {
 interface Recall {
   readonly is: 'recall'
   /** A part of `Known`. */
-  readonly part: 'names' | 'quotes' | 'openBookings'
+  readonly part: 'quotes' | 'openBookings'
   readonly value: string
 }
 
@@ -235,7 +236,7 @@ const idsInAll = ([first, ...others]: readonly Meaning[]): readonly string[] =>
 /* What one name means */
 
 function* quoteNamed([field, value]: SentName, known: Known): Deciding<Meaning | undefined> {
-  const { bearers } = yield* nameOf(value, known)
+  const { bearers } = known.names.get(value) ?? UNNAMED
   const named = bearers.find(({ kind }) => kind === 'quote')
   const quote = named?.id ?? (yield* quoteWithId(value, known))?.id ?? (isUuid(value) ? value : undefined)
   if (quote === undefined) return undefined
@@ -249,27 +250,29 @@ function* shipmentsNamed(
   reference: Reference,
   known: Known,
 ): Deciding<Meaning | Claim | 'unasked' | undefined> {
-  const { bearers, itself } = yield* nameOf(value, known)
+  const { bearers, itself } = known.names.get(value) ?? UNNAMED
   const [newest] = bearers
   if (newest && newest.name !== value) {
     // A name in another case counts only if it means one thing, and a booking in doubt is one more thing.
     const other = (yield* openBookings(value, known)).findLast((one) => one.reference !== newest.name)
     if (other) return other
   }
-  /** If no shipment stands that has the name, it may belong to a booking in doubt, or be the id of its quote, or one of these quotes. */
-  const unlessInDoubt = function* (namedBy: NamedBy, ids: readonly string[], quotes = [value], quote?: string) {
-    const booking = ids.every((id) => isGone(id, known)) ? yield* openBookingOf(value, quotes, known) : undefined
-    if (booking) return booking
-    const all = ids.length === 0 && quote !== undefined ? [quote] : [...new Set(ids)]
-    return { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote }
+  /** If none of the shipments stands, the name may belong to a booking in doubt, under whichever name of their quotes it was sent. */
+  const unlessInDoubt = function* (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) {
+    if (ids.every((id) => isGone(id, known))) {
+      const quotes = namedBy === 'caller' ? quotesOf(ids, known) : []
+      const booking = yield* openBookingOf(value, [...quotes, quote?.id ?? value], known)
+      if (booking) return booking
+    }
+    const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
+    return { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
   }
 
   const named = bearers.find(({ kind }) => kind === 'quote')
   const idsBy = (giver: Bearer['givenBy']) =>
     bearers.flatMap(({ kind, givenBy, id }) => (kind === 'shipment' && givenBy === giver ? [id] : []))
-  const [ofCaller, ofService] = [idsBy('caller'), idsBy('service')]
   // A caller's own name comes before one that the service happened to give.
-  const booked = itself === undefined ? ofCaller : [itself]
+  const booked = itself === undefined ? idsBy('caller') : [itself]
   if (booked.length > 0) {
     // The caller was shown the id of a quote that has no number of its own.
     const { own, quote: madeFrom } = known.shipments.get(itself ?? '')?.stored ?? {}
@@ -288,15 +291,12 @@ function* shipmentsNamed(
     // Once all are gone, an older quote's number means its own shipments again.
     const ids = isNewest ? [...ofQuote, ...booked] : [...booked, ...newer]
     const namedBy = itself === undefined ? 'caller' : newer.some((id) => !isGone(id, known)) ? 'quote' : 'service'
-    return yield* unlessInDoubt(
-      namedBy,
-      ids,
-      itself === undefined ? [...quotesOf(ids, known), quote?.id ?? value] : [value],
-    )
+    return yield* unlessInDoubt(namedBy, ids, quote)
   }
+  const ofService = idsBy('service')
   const id = named?.id ?? (ofService.length === 0 ? value : undefined)
   const quote = id === undefined ? undefined : yield* quoteWithId(id, known)
-  if (quote) return yield* unlessInDoubt('quote', quote.shipments, [quote.id], quote.id)
+  if (quote) return yield* unlessInDoubt('quote', quote.shipments, quote)
   const asked = known.asked.get(value)
   if (ofService.length === 0 && asked === undefined && isPlainId(value)) return 'unasked'
   if (ofService.length === 0 && !asked) return yield* openBookingOf(value, [], known)
@@ -316,8 +316,8 @@ function* withOlderQuotes(
     if (quote) quotes.push(quote)
   }
   return meanings.map((meaning) => {
-    const { value, ids, quote } = meaning
-    if (quote === undefined) return meaning
+    const { value, ids, namedBy, quote } = meaning
+    if (quote === undefined || namedBy !== 'quote') return meaning
     const older = quotes.filter(({ id, names }) => names.includes(value) && !isSameThing(id, quote))
     const olderIds = older.flatMap(({ id, shipments }) =>
       reference.kind === 'quote' ? [thingKey(id)] : standing(shipments, known, reference),
@@ -341,10 +341,7 @@ function standing(ids: readonly string[], known: Known, { vin }: VehicleReferenc
 
 /* What is known */
 
-function* nameOf(value: string, { names }: Known): Deciding<KnownName> {
-  if (!names.has(value)) yield { is: 'recall', part: 'names', value }
-  return names.get(value) ?? { bearers: [], itself: undefined }
-}
+const UNNAMED: KnownName = { bearers: [], itself: undefined }
 
 function* quoteWithId(value: string, { quotes }: Known): Deciding<KnownQuote | undefined> {
   const key = thingKey(value)
