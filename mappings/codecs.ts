@@ -154,6 +154,7 @@ const LISTED_BESIDE_VIN = /^(?:[^a-z\d]*[a-z\d]){9}/i
 
 /** Reports whether a text contains several VINs, with or without a separator. */
 function hasSeveral(text: string): boolean {
+  if (VIN.test(text)) return false
   if (JOINED_VINS.test(plainVin(text))) return true
   const vins = text.split(BETWEEN_VINS).filter((part) => LIKE_VIN.test(part)).length
   // Two of these are too long for one VIN with a blank in it.
