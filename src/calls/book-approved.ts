@@ -6,6 +6,7 @@ import { scalarText } from '../language/text/json.ts'
 import { isSameThing } from '../language/text/service-text.ts'
 import {
   foreignShipment,
+  idAt,
   isCanceled,
   isGone,
   isNotWhole,
@@ -275,7 +276,10 @@ async function shipmentToMerge(
   const [other] = [...others.filter(isOpen), ...holders]
   if (other) throw new NotBooked(gatewayError('booking-under-way/quote', { key: other.handle }, RETRY_SOON))
   // One whose change had no answer is released, and the service may have made it.
-  if (isOfOtherVehicle(claim, known) && others.some((one) => !isOfOtherVehicle(one, known))) return OF_ANOTHER
+  const wasSent = ({ vin, reference }: Claim) =>
+    known.formerVins[vin] === SENT_VIN || idAt(shipment.body, 'external_id') === reference
+  const mayHaveIt = (one: Claim) => wasSent(one) && !isOfOtherVehicle(one, known)
+  if (isOfOtherVehicle(claim, known) && others.some(mayHaveIt)) return OF_ANOTHER
   if (foreign) throw foreignShipment(foreign)
   // Before the change, so that a cancellation that comes meanwhile stands.
   if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
