@@ -278,8 +278,10 @@ async function shipmentToMerge(
   // One whose change had no answer is released, and the service may have made it.
   const wasSent = ({ vin, reference }: Claim) =>
     known.formerVins[vin] === SENT_VIN || idAt(shipment.body, 'external_id') === reference
-  const mayHaveIt = (one: Claim) => wasSent(one) && !isOfOtherVehicle(one, known)
-  if (isOfOtherVehicle(claim, known) && others.some(mayHaveIt)) return OF_ANOTHER
+  const isOfOther = (vehicles: KnownVehicles) =>
+    isOfOtherVehicle(claim, vehicles) && others.some((one) => wasSent(one) && !isOfOtherVehicle(one, vehicles))
+  // The read may show that another one's change was made, and this booking's was not.
+  if (isOfOther(known) || isOfOther(withoutSentVins(known))) return OF_ANOTHER
   if (foreign) throw foreignShipment(foreign)
   // Before the change, so that a cancellation that comes meanwhile stands.
   if (stored && stored.state !== 'live') await names.write({ shipment: { tenant, id, state: 'live' } })
