@@ -132,6 +132,8 @@ export function storeContract(engine: Store['engine'], newPlace: () => Promise<P
       const written = { own: 'W-1', facts: { a: 1 }, price: '1.00', approval: 'sent' } as const
       expect(await other.quote('acme', 'id-1')).toEqual(quote(written))
       expect(await other.shipment('acme', 'id-1')).toEqual(shipment({ own: 'W-1', state: 'canceled' }))
+      await store.put({ shipment: { ...key, quote: 'id-1', at: 7 } })
+      expect((await other.shipment('acme', 'id-1'))?.at).toBe(7)
     })
 
     test('lead to the approvals that were noted with them and are not taken back, the last one first, each once', async () => {

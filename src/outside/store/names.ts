@@ -341,7 +341,7 @@ export const nameWrites = {
    */
   *put({ names = [], quote, shipment }: NamesWrite): Work<void> {
     const at = yield* now()
-    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values(shipmentRow(shipment)), at)
+    if (shipment) yield sql(PUT_SHIPMENT, ...Object.values({ ...shipmentRow(shipment), at: shipment.at ?? at }))
     const [stored] = quote ? yield sql(PUT_QUOTE, ...Object.values(quoteRow(quote)), at) : []
     // The service may give an approved quote again, under another number.
     if (quote && stored?.['approval']) {

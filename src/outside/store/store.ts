@@ -141,12 +141,15 @@ interface ShipmentParts extends KnownVehicles {
 
 /** A shipment that is known from a name, a booking, or a read. */
 export interface StoredShipment extends ThingId, ShipmentParts {
-  /** When it was booked or approved, or last changed its state, in milliseconds since 1970. */
+  /** When it was booked or approved, or last began to be gone or to stand again, in milliseconds since 1970. */
   readonly at: number
 }
 
 /** The parts of a shipment to be written; the others do not change, or are blank (`live`) in a new row. */
-export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {}
+export interface ShipmentChange extends ThingId, Partial<ShipmentParts> {
+  /** @default now */
+  readonly at?: number
+}
 
 /** A name, with what is stored of the quote or shipment that bears it. */
 export interface NameWithBearer extends Name {

@@ -169,6 +169,8 @@ async function giveNames(
       formerVins,
       state: 'live',
       quote: from,
+      // By then, it was booked: what is gone since is not older.
+      at: claim.changedAt,
     },
   })
   return quote

@@ -181,7 +181,7 @@ const find = <T extends Quote | StoredShipment>(
 const putThings = (table: string, place: number, parts: readonly string[], set: string) => {
   const names = ['tenant', 'key', 'id', ...parts].join(', ')
   return `put_${table} AS (INSERT INTO transload.${table} AS old (${names}, at, used_day)
-    SELECT ${names}, ${NOW}, ${TODAY} FROM ${rowsOf(place, `${names.replaceAll(',', ' text,')} text`)}
+    SELECT ${names}, coalesce(at, ${NOW}), ${TODAY} FROM ${rowsOf(place, `${names.replaceAll(',', ' text,')} text, at bigint`)}
     ON CONFLICT (tenant, key) DO UPDATE SET ${set} RETURNING *)`
 }
 
@@ -357,7 +357,9 @@ function putValues(writes: readonly NamesWrite[]): readonly string[] {
   }
   const nameRows = [...names].map(([key, name], nth) => ({ key, row: { ...nameRow(name), at: name.at, nth } }))
   const quoteRows = merged(writes.flatMap(({ quote }) => (quote ? quoteRow(quote) : [])))
-  const shipmentRows = merged(writes.flatMap(({ shipment }) => (shipment ? shipmentRow(shipment) : [])))
+  const shipmentRows = merged(
+    writes.flatMap(({ shipment }) => (shipment ? { ...shipmentRow(shipment), at: shipment.at ?? null } : [])),
+  )
   return [nameRows, quoteRows, shipmentRows].map((rows) => JSON.stringify(rows.toSorted(byKey).map(({ row }) => row)))
 }
 
