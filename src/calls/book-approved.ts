@@ -19,10 +19,11 @@ import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
 import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
 import { holdersOf } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type RememberedQuote } from '../state/names/names.ts'
+import { formerVinsAfter, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
 import { chooseVehicle, SENT_VIN } from '../state/names/resolve.ts'
 import { bookingsOf, foreignPart } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
+import { namesGivenIn } from './read-request.ts'
 import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
 import { isNotMade, type MergedShipment, merge, setsVin, type VinUse, withSentVin } from './update.ts'
 import type { CallRooms } from './verb.ts'
@@ -118,6 +119,8 @@ export async function mergeIntoApproved(
   rooms: CallRooms,
 ): Promise<MergedBooking | typeof OF_ANOTHER | undefined> {
   const { quote_id: _, ...sent } = plan.body
+  const { tenant } = claim
+  const { id } = approved
   let madeFrom = approved.quote
   let body = sent
   const compiled = rooms.catalog.firstOf('update')
@@ -126,7 +129,7 @@ export async function mergeIntoApproved(
   let known: KnownVehicles | undefined
   let isOfAnother = false
   const merging = {
-    id: approved.id,
+    id,
     sentTo: (shipment: Shipment, entry: number) => {
       body = withoutKnown(sent, keptBy(plan, madeFrom), shipment.body, entry)
       return body
@@ -152,8 +155,13 @@ export async function mergeIntoApproved(
       if (entry === undefined) throw new NotBooked(vinError(choice, vin, 'update'))
       return { entry, vin: 'changed' as const }
     },
-    around: (send: () => Promise<UpstreamReply>, _: unknown, use: VinUse) =>
-      setsVin(use) ? withSentVin(vin, approved.id, claim.tenant, send, rooms) : send(),
+    around: async (send: () => Promise<UpstreamReply>, _: unknown, use: VinUse) => {
+      // Before the change: if it has no answer, the booking's reference must not mean another vehicle's shipment alone.
+      const names = namesOfShipment(tenant, id, namesGivenIn(plan.request), undefined)
+      const isOfQuote = Boolean((await rooms.names.shipment(tenant, id))?.quote)
+      await rooms.names.write({ names, shipment: { tenant, id, ...(!isOfQuote && { quote: madeFrom.id }) } })
+      return setsVin(use) ? withSentVin(vin, id, tenant, send, rooms) : send()
+    },
     readError: (cause: unknown) =>
       cause instanceof NotBooked
         ? cause
@@ -164,7 +172,7 @@ export async function mergeIntoApproved(
           ),
   }
   try {
-    const merged = await merge(merging, claim.tenant, sending, rooms)
+    const merged = await merge(merging, tenant, sending, rooms)
     if (isOfAnother) return OF_ANOTHER
     if (merged?.after && isCanceled(merged.after))
       throw gatewayError('reply-doubtful/change', { fault: 'it is canceled' })
