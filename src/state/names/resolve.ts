@@ -179,8 +179,11 @@ export function* resolve(reference: Reference, known: Known): Deciding<Resolutio
     const isThere = 'is' in chosen ? chosen.is === 'several' : !isGone(chosen.id, known)
     if (reference.vin !== '' && !isThere) {
       // Besides the known shipments, a booking in doubt may have this VIN.
-      const booking = yield* openBookingWithVin(reference, known)
-      if (booking) return { is: 'in-doubt', booking }
+      const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
+      for (const meaning of things.meanings) {
+        const booking = yield* openBookingOf(meaning.value, quotesOfName(meaning, known), known, mayHaveIt)
+        if (booking) return { is: 'in-doubt', booking }
+      }
     }
     if ('is' in chosen) return chosen
     return { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
@@ -257,15 +260,12 @@ function* shipmentsNamed(
     const other = (yield* openBookings(value, known)).findLast((one) => one.reference !== newest.name)
     if (other) return other
   }
-  /** If none of the shipments stands, the name may belong to a booking in doubt, under whichever name of their quotes it was sent. */
+  /** If none of the shipments stands, the name may belong to a booking in doubt. */
   const unlessInDoubt = function* (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) {
-    if (ids.every((id) => isGone(id, known))) {
-      const quotes = namedBy === 'caller' ? quotesOf(ids, known) : []
-      const booking = yield* openBookingOf(value, [...quotes, quote?.id ?? value], known)
-      if (booking) return booking
-    }
     const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
-    return { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
+    const meaning = { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
+    const isNone = ids.every((id) => isGone(id, known))
+    return (isNone ? yield* openBookingOf(value, quotesOfName(meaning, known), known) : undefined) ?? meaning
   }
 
   const named = bearers.find(({ kind }) => kind === 'quote')
@@ -355,28 +355,31 @@ function* openBookings(value: string, known: Known): Deciding<readonly Claim[]> 
   return known.openBookings.get(value) ?? []
 }
 
-/** Returns the newest booking in doubt under a reference; else one of these quotes, under whichever of the quote's names. */
-function* openBookingOf(value: string, quotes: readonly string[], known: Known): Deciding<Claim | undefined> {
-  const open = (yield* openBookings(value, known)).at(-1)
+/** Returns the newest booking in doubt that `counts` under a reference; else one of these quotes, under whichever of the quote's names. */
+function* openBookingOf(
+  value: string,
+  quotes: readonly string[],
+  known: Known,
+  counts = (_booking: Claim) => true,
+): Deciding<Claim | undefined> {
+  const open = (yield* openBookings(value, known)).findLast(counts)
   if (open) return open
   for (const id of [...new Set(quotes)].slice(0, MOST_QUOTES)) {
     const { names = [] } = (yield* quoteWithId(id, known)) ?? {}
+    const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', id) && counts(one)
     for (const name of names) {
-      const ofQuote = (yield* openBookings(name, known)).findLast((one) => isSameThing(requestOf(one).quote ?? '', id))
+      const ofQuote = (yield* openBookings(name, known)).findLast(isOfQuote)
       if (ofQuote) return ofQuote
     }
   }
   return undefined
 }
 
-/** Returns a booking in doubt under one of a call's names that may have its VIN. */
-function* openBookingWithVin({ names, vin }: Reference, known: Known): Deciding<Claim | undefined> {
-  for (const [, value] of names) {
-    const open = (yield* openBookings(value, known)).findLast((one) => one.vin === '' || one.vin === vin)
-    if (open) return open
-  }
-  return undefined
-}
+/** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
+const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: Known): readonly string[] => [
+  ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
+  quote ?? value,
+]
 
 const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?.isGone === true
 
