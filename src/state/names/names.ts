@@ -159,11 +159,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         known.shipments.set(id, { id, vehicles: undefined, isGone: isStoredAsGone(one), stored: one })
       return id
     }
-    const noteSeen = async (one: SeenShipment) => {
+    const noteSeen = async (one: SeenShipment, wanted?: string) => {
       // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
-      const before = await store.shipment(tenant, one.id)
-      const id = [...known.shipments.keys()].find((other) => isSameThing(other, one.id)) ?? before?.id ?? one.id
-      known.shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored: before })
+      const stored = await store.shipment(tenant, one.id)
+      const spelled = [...known.shipments.keys()].find((other) => isSameThing(other, one.id)) ?? stored?.id ?? one.id
+      const id = wanted ?? spelled
+      known.shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored })
       seen.set(thingKey(one.id), one)
       return id
     }
@@ -207,7 +208,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       if (wanted.is === 'recall') await recall[wanted.part](wanted.value)
       else if (!look) return { resolution: wanted, stored: undefined, seen }
       else if (wanted.is === 'look')
-        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored))
+        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored), id)
       else
         for (const value of wanted.values) {
           const shown = await look.ask(value)
