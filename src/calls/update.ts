@@ -6,13 +6,13 @@ import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import { oneLine } from '../language/text/service-text.ts'
+import { isSameThing, oneLine } from '../language/text/service-text.ts'
 import { NOT_SENT, refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import { updateLock } from '../outside/store/locks.ts'
-import type { StoredShipment } from '../outside/store/store.ts'
+import { isStoredAsGone, type StoredShipment } from '../outside/store/store.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
 import { type Look, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
@@ -227,9 +227,12 @@ async function vehicleError(
   if (choice.vin === 'changed') {
     const references = (await store.claimsOfShipment(tenant, id)).map((claim) => claim.reference)
     for (const reference of new Set([...valuesOf(names), ...references])) {
-      // The booking may be canceled since: this tenant ever sent it.
-      const claim = (await store.claimsOfReference(tenant, reference)).find((one) => one.vin === vin)
-      if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+      for (const claim of await store.claimsOfReference(tenant, reference)) {
+        // The booking may be canceled since: this tenant ever sent it. Another vehicle may have got the VIN after its booking.
+        const shown = isSameThing(claim.shipment, id) ? undefined : await store.shipment(tenant, claim.shipment)
+        const isGiven = shown?.vehicles.some((vehicle) => vehicle.vin === vin) && !isStoredAsGone(shown)
+        if (claim.vin === vin || isGiven) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
+      }
     }
   }
   if (own === undefined || !(setsVin(choice.vin) || (changesVehicle && !(await bookings.isBooked(tenant, id)))))
