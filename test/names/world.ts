@@ -344,7 +344,10 @@ export function expected(world: World, call: Case): Verdict {
     // Law 2: a booking in doubt is never "not known".
     if (all.includes('doubt')) return { is: 'in-doubt' }
     if (known.length === 0) return { is: 'unknown' }
-    const isRead = common.length > 1 || (call.vin !== '' && call.use !== 'update')
+    // An update reads its one shipment later, unless a canceled one of these names may have had the VIN.
+    const isOfGone = (id: string) => shown.get(id) !== 'live' && hadVin(world, id, call.vin)
+    const isUnsure = !common.some((id) => hadVin(world, id, call.vin)) && all.flat().some(isOfGone)
+    const isRead = common.length > 1 || (call.vin !== '' && (call.use !== 'update' || isUnsure))
     const unread = common.filter((id) => !looked.has(id))
     if (isRead && unread.length > 0) {
       for (const id of unread) look(id)
@@ -441,14 +444,18 @@ const atService = ({ shipments, quotes }: World, value: string): string | undefi
 function standing(
   ids: readonly string[],
   shown: ReadonlyMap<string, State>,
-  { shipments }: World,
+  world: World,
   { vin }: Case,
 ): readonly string[] {
   const live = ids.filter((id) => (shown.get(id) ?? 'live') === 'live')
   if (live.length > 0) return live
-  const had = shipments.filter(({ storedVins = [], formerVins }) => storedVins.includes(vin) || vin in formerVins)
-  const canceled = vin !== '' ? ids.filter((one) => had.some(({ id }) => id === one)) : []
+  const canceled = vin !== '' ? ids.filter((id) => hadVin(world, id, vin)) : []
   return (canceled.length > 0 ? canceled : ids).toSorted().slice(-1)
+}
+
+function hadVin({ shipments }: World, id: string, vin: string): boolean {
+  const { storedVins = [], formerVins = {} } = shipments.find((one) => one.id === id) ?? {}
+  return storedVins.includes(vin) || vin in formerVins
 }
 
 /** Law 3, the table: chooses the vehicle; the newest shipment comes first. */
