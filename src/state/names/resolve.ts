@@ -12,9 +12,9 @@ import type { Claim, StoredShipment, Vehicle } from '../../outside/store/store.t
 import { requestOf } from '../bookings/bookings.ts'
 
 /*
- * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it decides from what is known, and yields what it has to
- * know besides; its caller finds that out, in the store or from the service. Reads, updates, cancellations, approvals, and the dry run of
- * each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
+ * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it decides from what is known, and yields a question for
+ * whatever else it has to know; its caller answers from the store or asks the service. Reads, updates, cancellations, approvals, and the dry
+ * run of each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
  */
 
 /** A field that names something, and its value. */
@@ -160,11 +160,11 @@ interface Recall {
 type Deciding<T> = Generator<Recall | Question, T, void>
 
 /** The most shipments with one name that are read to choose among them. */
-export const MOST_LOOKS = 10
+const MOST_LOOKS = 10
 /** The most quotes of one name whose bookings are looked for. */
 const MOST_QUOTES = 30
 
-/** Returns the meaning of a call. When it goes on, `known` has what it asked for. */
+/** Returns the meaning of a call. Before it is continued, its caller puts the answer to its question into `known`. */
 export function* resolve(reference: Reference, known: Known): Deciding<Resolution> {
   for (;;) {
     const things = yield* thingsNamed(reference, known)
