@@ -326,16 +326,11 @@ function* withOlderQuotes(
   })
 }
 
-/**
- * Returns the shipments that bear a name. One that is gone does not while another one does, but a VIN means the one that had it if all are
- * gone, or if those that stand never had it and were booked before that one was gone: a repeated cancellation is not one of them.
- */
+/** Returns the shipments that bear a name. One that is gone does not while another one does; if all are, a VIN means the one that had it. */
 function standing(ids: readonly string[], known: Known, { vin }: VehicleReference): readonly string[] {
   const live = ids.filter((id) => !isGone(id, known))
+  if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(known.shipments.get(id), vin)) : []
-  const isOther = (id: string) =>
-    isSeen(id, known) && !had.includes(id) && had.some((one) => since(id, known) < since(one, known))
-  if (live.length > 0 && !live.every(isOther)) return live
   return (had.length > 0 ? had : ids).slice(0, 1)
 }
 
@@ -411,20 +406,22 @@ function chooseShipment(
 ): { readonly id: string } | VinMismatch | Look {
   const { vin, use } = reference
   const mayHave = (id: string) => hadVin(known.shipments.get(id), vin)
-  const isOfGone = (id: string) => isGone(id, known) && mayHave(id)
-  // Until a read shows its vehicles, a VIN may mean another one that is gone.
-  const isUnsure = !isSeen(first, known) && !mayHave(first) && meanings.some(({ bearers }) => bearers.some(isOfGone))
+  const ofGone = meanings.flatMap(({ bearers }) => bearers.filter((id) => isGone(id, known) && mayHave(id)))
+  // The VIN may be that of another one that is gone.
+  const isUnsure = !mayHave(first) && ofGone.length > 0
   // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
   if (ids.length === 1 && (vin === '' || (use === 'update' && !isUnsure))) return { id: first }
   // If there are many, those that may have the VIN come first.
   const inOrder = [...ids.filter(mayHave), ...ids.filter((id) => !mayHave(id))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((id) => !isSeen(id, known))
   if (unseen.length > 0) return { is: 'look', ids: unseen }
-  const choice = chooseVehicle(
-    reference,
-    ids.map((id) => known.shipments.get(id) ?? { id, vehicles: undefined, isGone: false }),
-  )
-  return 'is' in choice ? choice : choice.shipment
+  const candidates = ids.map((id) => known.shipments.get(id) ?? { id, vehicles: undefined, isGone: false })
+  const choice = chooseVehicle(reference, candidates)
+  if ('is' in choice) return choice
+  // A vehicle without a VIN is not that of a shipment that was canceled after it was booked: a repeated cancellation must not mean it.
+  const { id } = choice.shipment
+  const isOther = ofGone.some((one) => since(id, known) < since(one, known))
+  return choice.vin === 'new' && !mayHave(id) && isOther ? mismatch(use, candidates) : choice.shipment
 }
 
 /** The vehicle that a call means. */
@@ -444,15 +441,14 @@ export function chooseVehicle(
   { vin, use, changesVehicle }: VehicleReference,
   candidates: readonly KnownShipment[],
 ): VehicleChoice | VinMismatch {
-  const mismatch = (is: VinMismatch['is']): VinMismatch => ({ is, vins: candidates.flatMap(vinsOf) })
   const [newest, ...others] = candidates
-  if (!newest) return mismatch('no-such-vehicle')
+  if (!newest) return mismatch('read', candidates)
   if (vin === '') {
     const isAmbiguous = others.length > 0 || (use === 'update' && changesVehicle && vehiclesOf(newest).length > 1)
-    return isAmbiguous && use !== 'read' ? mismatch('several') : { shipment: newest, entry: 0, vin: 'none' }
+    return isAmbiguous && use !== 'read' ? mismatch(use, candidates) : { shipment: newest, entry: 0, vin: 'none' }
   }
   const [holder, ...more] = vehiclesWithVin(vin, candidates)
-  if (holder) return canUse(use, holder, more) ? holder : mismatch('several')
+  if (holder) return canUse(use, holder, more) ? holder : mismatch(use, candidates)
   // If there are too many shipments to read them all, one that was not read may have the VIN.
   const blanks = candidates.every(({ vehicles }) => vehicles)
     ? candidates.flatMap((one) => blankChoices(one, vin, use))
@@ -461,12 +457,17 @@ export function chooseVehicle(
   const isOneShipment = new Set(blanks.map(({ shipment }) => shipment.id)).size === 1
   if (blank && isOneShipment) {
     const furtherBlanks = use === 'update' ? blanks.slice(1) : []
-    return canUse(use, blank, furtherBlanks) ? blank : mismatch('several')
+    return canUse(use, blank, furtherBlanks) ? blank : mismatch(use, candidates)
   }
   const hasOneVehicle = others.length === 0 && vehiclesOf(newest).length === 1
   if (use === 'update' && hasOneVehicle) return { shipment: newest, entry: 0, vin: 'changed' }
-  return mismatch(use === 'read' ? 'no-such-vehicle' : 'several')
+  return mismatch(use, candidates)
 }
+
+const mismatch = (use: NameUse, candidates: readonly KnownShipment[]): VinMismatch => ({
+  is: use === 'read' ? 'no-such-vehicle' : 'several',
+  vins: candidates.flatMap(vinsOf),
+})
 
 /** Reports whether a chosen vehicle can be used this way. Version 1 cannot cancel one of several vehicles. */
 const canUse = (use: NameUse, { shipment }: VehicleChoice, others: readonly VehicleChoice[]): boolean =>
