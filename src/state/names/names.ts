@@ -152,18 +152,24 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     }
     /** The named quotes, by the keys of their ids. */
     const named = new Map<string, Quote | undefined>()
-    /** Adds a shipment, and returns its id in the spelling that this call compares. */
+    const spellings = new Map<string, string>()
+    /** Returns an id in the spelling that this call compares: the first one. */
+    const spelled = (id: string) => {
+      const one = spellings.get(thingKey(id)) ?? id
+      spellings.set(thingKey(id), one)
+      return one
+    }
+    /** Adds a shipment, and returns its id. */
     const note = (given: string, one: StoredShipment | undefined) => {
-      const id = one?.id ?? given
+      const id = spelled(one?.id ?? given)
       if (!known.shipments.has(id))
         known.shipments.set(id, { id, vehicles: undefined, isGone: isStoredAsGone(one), stored: one })
       return id
     }
-    const noteSeen = async (one: SeenShipment, wanted?: string) => {
+    const noteSeen = async (one: SeenShipment) => {
       // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
       const stored = await store.shipment(tenant, one.id)
-      const spelled = [...known.shipments.keys()].find((other) => isSameThing(other, one.id)) ?? stored?.id ?? one.id
-      const id = wanted ?? spelled
+      const id = spelled(stored?.id ?? one.id)
       known.shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored })
       seen.set(thingKey(one.id), one)
       return id
@@ -190,7 +196,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
         const itself = isKnown && booked.length === 0 ? await store.shipment(tenant, value) : undefined
         const shipments = (itself ? [itself] : booked).map((one) => note(one.id, one))
         const { id, names } = rememberedQuote(quote?.id ?? value, quote)
-        known.quotes.set(key, isKnown ? { id, names, shipments } : undefined)
+        known.quotes.set(key, isKnown ? { id: shipments.length > 0 ? id : spelled(id), names, shipments } : undefined)
       },
       async openBookings(value: string) {
         known.openBookings.set(value, (await store.claimsOfReference(tenant, value)).filter(isOpen))
@@ -208,7 +214,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       if (wanted.is === 'recall') await recall[wanted.part](wanted.value)
       else if (!look) return { resolution: wanted, stored: undefined, seen }
       else if (wanted.is === 'look')
-        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored), id)
+        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored))
       else
         for (const value of wanted.values) {
           const shown = await look.ask(value)
