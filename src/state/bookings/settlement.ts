@@ -169,8 +169,8 @@ async function giveNames(
       formerVins,
       state: 'live',
       quote: from,
-      // By then, it was booked: what is gone since is not older.
-      at: claim.changedAt,
+      // It was sent then: what is gone since is not older.
+      at: claim.createdAt,
     },
   })
   return quote
