@@ -16,7 +16,7 @@ import {
 import { isNotFound, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
-import type { Claim, KnownVehicles, Vehicle } from '../outside/store/store.ts'
+import type { Claim, KnownVehicles, NewName, Vehicle } from '../outside/store/store.ts'
 import { holdersOf } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
@@ -25,7 +25,7 @@ import { bookingsOf, foreignPart } from './approve.ts'
 import { accountOf, type Plan, planCall } from './plan.ts'
 import { namesGivenIn } from './read-request.ts'
 import { goneShipment, noteSeen, seenShipment, vinError, vinOf } from './subject.ts'
-import { isNotMade, type MergedShipment, merge, setsVin, type VinUse, withSentVin } from './update.ts'
+import { isNotMade, type MergedShipment, merge, setsVin, unlessMade, type VinUse, withSentVin } from './update.ts'
 import type { CallRooms } from './verb.ts'
 
 /** A quote that a booking refers to and whose approval was sent. The service may have made it a shipment with the same id. */
@@ -157,10 +157,14 @@ export async function mergeIntoApproved(
     },
     around: async (send: () => Promise<UpstreamReply>, _: unknown, use: VinUse) => {
       // Before the change: if it has no answer, the booking's reference must not mean another vehicle's shipment alone.
-      const names = namesOfShipment(tenant, id, namesGivenIn(plan.request), undefined)
+      const given = namesOfShipment(tenant, id, namesGivenIn(plan.request), undefined)
+      const isBorne = await Promise.all(given.map((name) => bearsAlready(name, rooms)))
+      const names = given.filter((_name, nth) => !isBorne[nth])
       const isOfQuote = Boolean((await rooms.names.shipment(tenant, id))?.quote)
       await rooms.names.write({ names, shipment: { tenant, id, ...(!isOfQuote && { quote: madeFrom.id }) } })
-      return setsVin(use) ? withSentVin(vin, id, tenant, send, rooms) : send()
+      const change = () => (setsVin(use) ? withSentVin(vin, id, tenant, send, rooms) : send())
+      // Otherwise, the next quote of this order would count as booked. Not retried later: by then, the booking may be made.
+      return unlessMade(change, () => rooms.store.unlink(names).catch(() => undefined))
     },
     readError: (cause: unknown) =>
       cause instanceof NotBooked
@@ -182,6 +186,13 @@ export async function mergeIntoApproved(
     // The quote's shipment may stand, whatever became of these fields: `No` would make the caller book again.
     throw new NotBooked(perhapsBooked(toGatewayError(reason)))
   }
+}
+
+/** Reports whether a caller gave a shipment this name before. */
+async function bearsAlready({ tenant, name, id }: NewName, { store }: CallRooms): Promise<boolean> {
+  const bearers = await store.named(tenant, name)
+  const isThis = (one: NewName) => one.kind === 'shipment' && one.givenBy === 'caller' && isSameThing(one.id, id)
+  return bearers.some((one) => one.name === name && isThis(one))
 }
 
 /** Leaves out the VINs of changes that this booking's read has shown not to be made. */

@@ -155,9 +155,16 @@ export async function withSentVin(
     return true
   }
   const isNew = await note(undefined, SENT_VIN)
-  const takeBack = async () => {
+  return unlessMade(send, async () => {
     if (isNew) await bookings.later(tenant, `VIN ${vin} of ${id}`, async () => void (await note(SENT_VIN, undefined)))
-  }
+  })
+}
+
+/** Sends a change, and takes back what was noted before it if it was provably not made. */
+export async function unlessMade(
+  send: () => Promise<UpstreamReply>,
+  takeBack: () => Promise<unknown>,
+): Promise<UpstreamReply> {
   try {
     const reply = await send()
     if (refusesChange(reply.status)) await takeBack()
