@@ -189,11 +189,13 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       async quotes(value: string) {
         const key = thingKey(value)
         const quote = named.get(key) ?? (await store.quote(tenant, value))
-        const booked = await store.shipmentsOfQuote(tenant, value)
+        const isOfShipment = reference.kind === 'shipment'
+        const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, value) : []
         // An imported one has only names.
         const isKnown = quote !== undefined || booked.length > 0 || named.has(key)
         // A booking may have given its shipment to a later quote.
-        const itself = isKnown && booked.length === 0 ? await store.shipment(tenant, value) : undefined
+        const isAlone = isOfShipment && isKnown && booked.length === 0
+        const itself = isAlone ? await store.shipment(tenant, value) : undefined
         const shipments = (itself ? [itself] : booked).map((one) => note(one.id, one))
         const { id, names } = rememberedQuote(quote?.id ?? value, quote)
         known.quotes.set(key, isKnown ? { id: shipments.length > 0 ? id : spelled(id), names, shipments } : undefined)

@@ -309,7 +309,8 @@ function* withOlderQuotes(
   reference: Reference,
   known: Known,
 ): Deciding<readonly Meaning[]> {
-  const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...quotesOf([...known.shipments.keys()], known)]
+  const booked = reference.kind === 'quote' ? [] : quotesOf([...known.shipments.keys()], known)
+  const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...booked]
   const quotes: KnownQuote[] = []
   for (const id of new Set(named.map(thingKey))) {
     const quote = yield* quoteWithId(id, known)
