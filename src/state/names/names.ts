@@ -189,6 +189,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       async quotes(value: string) {
         const key = thingKey(value)
         const quote = named.get(key) ?? (await store.quote(tenant, value))
+        if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
         const isOfShipment = reference.kind === 'shipment'
         const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, value) : []
         // An imported one has only names.
