@@ -373,8 +373,8 @@ function* openBookingOf(
 
 /** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
 const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: Known): readonly string[] => [
-  ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
   quote ?? value,
+  ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
 ]
 
 const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?.isGone === true
