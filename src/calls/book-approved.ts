@@ -16,7 +16,7 @@ import {
 import { isNotFound, type UpstreamReply } from '../outside/service/reply.ts'
 import type { Sending } from '../outside/service/service.ts'
 import { isOfOtherVehicle, toldBy } from '../outside/store/claim.ts'
-import type { Claim, KnownVehicles, NewName, Vehicle } from '../outside/store/store.ts'
+import { type Claim, isStoredAsGone, type KnownVehicles, type NewName, type Vehicle } from '../outside/store/store.ts'
 import { holdersOf } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, namesOfShipment, type RememberedQuote } from '../state/names/names.ts'
@@ -272,8 +272,12 @@ async function shipmentToMerge(
   const { names, store } = rooms
   const { tenant, handle } = claim
   if (isGone(reply, id)) {
-    // Now, so that it counts as gone before the booking that is sent next.
-    await noteSeen(tenant, isNotFound(reply) ? goneShipment(id) : seenShipment(shipmentWithId(reply, id)), rooms)
+    const seen = isNotFound(reply) ? goneShipment(id) : seenShipment(shipmentWithId(reply, id))
+    const before = await names.shipment(tenant, id)
+    // It was gone before this booking, which counts as made when it was claimed.
+    if ((before || seen.body) && !isStoredAsGone(before))
+      await names.write({ shipment: { tenant, id, state: seen.state, at: claim.createdAt - 1 } })
+    await noteSeen(tenant, seen, rooms)
     return undefined
   }
   const shipment = shipmentWithId(reply, id)
