@@ -6,13 +6,13 @@ import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import { isSameThing, oneLine } from '../language/text/service-text.ts'
+import { oneLine, thingKey } from '../language/text/service-text.ts'
 import { NOT_SENT, refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, type Service, shipmentRead } from '../outside/service/service.ts'
 import { updateLock } from '../outside/store/locks.ts'
-import { isStoredAsGone, type StoredShipment } from '../outside/store/store.ts'
+import { type Claim, isStoredAsGone, type StoredShipment } from '../outside/store/store.ts'
 import { isOpen } from '../state/bookings/protocol.ts'
 import { type Look, type SeenShipment, valuesOf } from '../state/names/names.ts'
 import { chooseVehicle, type Reference, SENT_VIN, type VehicleChoice } from '../state/names/resolve.ts'
@@ -224,22 +224,24 @@ export const setsVin = (vin: VinUse) => vin === 'changed' || vin === 'new'
 
 /** Returns the error of an update that changes a vehicle which a booking may have, too. `own` is the shipment's reference. */
 async function vehicleError(
-  { names, vin, changesVehicle }: Reference,
+  { names: sent, vin, changesVehicle }: Reference,
   choice: VehicleChoice,
   { id, vehicles }: Pick<SeenShipment, 'id' | 'vehicles'>,
   own: string | undefined,
   tenant: string,
-  { store, bookings }: CallRooms,
+  { store, names, bookings }: CallRooms,
 ): Promise<GatewayError | undefined> {
   if (choice.vin === 'changed') {
     const references = (await store.claimsOfShipment(tenant, id)).map((claim) => claim.reference)
-    for (const reference of new Set([...valuesOf(names), ...references])) {
-      for (const claim of await store.claimsOfReference(tenant, reference)) {
-        // The booking may be canceled since: this tenant ever sent it. Another vehicle may have got the VIN after its booking.
-        const shown = isSameThing(claim.shipment, id) ? undefined : await store.shipment(tenant, claim.shipment)
-        const isGiven = shown?.vehicles.some((vehicle) => vehicle.vin === vin) && !isStoredAsGone(shown)
-        if (claim.vin === vin || isGiven) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
-      }
+    for (const reference of new Set([...valuesOf(sent), ...references])) {
+      // Another vehicle may have got the VIN after its booking.
+      const given = (await names.bearersOf(tenant, reference)).flatMap(({ id: other, shipment }) =>
+        shipment?.vehicles.some((one) => one.vin === vin) && !isStoredAsGone(shipment) ? [thingKey(other)] : [],
+      )
+      // The booking may be canceled since: this tenant ever sent it.
+      const isOfVin = (one: Claim) => one.vin === vin || given.includes(thingKey(one.shipment))
+      const claim = (await store.claimsOfReference(tenant, reference)).find(isOfVin)
+      if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
     }
   }
   if (own === undefined || !(setsVin(choice.vin) || (changesVehicle && !(await bookings.isBooked(tenant, id)))))
