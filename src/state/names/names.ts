@@ -19,6 +19,9 @@ import type { Logger } from '../../runtime/log.ts'
 import { isOpen } from '../bookings/protocol.ts'
 import {
   type Known,
+  type KnownName,
+  type KnownQuote,
+  type NotedShipment,
   type Question,
   type Reference,
   type Resolution,
@@ -143,15 +146,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
 
   async function meaningOf(reference: Reference, tenant: string, look?: Look): Promise<CallMeaning> {
     const seen = new Map<string, SeenShipment>()
-    const known: Known = {
-      names: new Map(),
-      quotes: new Map(),
-      openBookings: new Map(),
-      shipments: new Map(),
-      asked: new Map(),
-    }
-    /** The named quotes, by the keys of their ids. */
-    const named = new Map<string, Quote | undefined>()
+    const names = new Map<string, KnownName>()
+    const shipments: Map<string, NotedShipment> = new Map()
+    let known: Known = { names, shipments, quotes: NONE, openBookings: NONE, asked: NONE }
     const spellings = new Map<string, string>()
     /** Returns an id in the spelling that this call compares: the first one. */
     const spelled = (id: string) => {
@@ -160,69 +157,72 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       return one
     }
     /** Adds a shipment, and returns its id. */
-    const note = (given: string, one: StoredShipment | undefined) => {
-      const id = spelled(one?.id ?? given)
-      if (!known.shipments.has(id))
-        known.shipments.set(id, { id, vehicles: undefined, isGone: isStoredAsGone(one), stored: one })
+    const note = (given: string, stored: StoredShipment | undefined) => {
+      const id = spelled(stored?.id ?? given)
+      if (!shipments.has(id)) shipments.set(id, { id, vehicles: undefined, isGone: isStoredAsGone(stored), stored })
       return id
     }
     const noteSeen = async (one: SeenShipment) => {
       // The look has noted what it saw, so a VIN that the vehicle no longer has is already a former one.
       const stored = await store.shipment(tenant, one.id)
       const id = spelled(stored?.id ?? one.id)
-      known.shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored })
+      shipments.set(id, { id, vehicles: one.vehicles, isGone: one.state !== 'live', stored })
       seen.set(thingKey(one.id), one)
       return id
     }
+    const quoteWithKey = async (key: string): Promise<KnownQuote | undefined> => {
+      const bearer = [...names.values()]
+        .flatMap(({ bearers }) => bearers)
+        .find(({ kind, id }) => kind === 'quote' && thingKey(id) === key)
+      const quote = bearer?.quote ?? (await store.quote(tenant, key))
+      if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
+      const isOfShipment = reference.kind === 'shipment'
+      const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, key) : []
+      // An imported one has only names.
+      if (!bearer && !quote && booked.length === 0) return undefined
+      // A booking may have given its shipment to a later quote.
+      const itself = isOfShipment && booked.length === 0 ? await store.shipment(tenant, key) : undefined
+      const ids = (itself ? [itself] : booked).map((one) => note(one.id, one))
+      const { id, names: called } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
+      return { id: ids.length > 0 ? id : spelled(id), names: called, shipments: ids }
+    }
+
     for (const [, value] of reference.names) {
-      if (known.names.has(value)) continue
+      if (names.has(value)) continue
       const rows = await bearersOf(tenant, value)
-      const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => {
-        if (kind === 'quote') named.set(thingKey(id), quote)
-        return { kind, givenBy, name, id: kind === 'quote' ? id : note(id, shipment) }
-      })
+      const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => ({
+        kind,
+        givenBy,
+        name,
+        id: kind === 'quote' ? id : note(id, shipment),
+        quote,
+      }))
       const isUnnamed = rows.length === 0 && reference.kind === 'shipment'
       const itself = isUnnamed ? await store.shipment(tenant, value) : undefined
-      known.names.set(value, { bearers, itself: itself && note(itself.id, itself) })
+      names.set(value, { bearers, itself: itself && note(itself.id, itself) })
     }
-    const recall = {
-      async quotes(value: string) {
-        const key = thingKey(value)
-        const quote = named.get(key) ?? (await store.quote(tenant, value))
-        if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
-        const isOfShipment = reference.kind === 'shipment'
-        const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, value) : []
-        // An imported one has only names.
-        const isKnown = quote !== undefined || booked.length > 0 || named.has(key)
-        // A booking may have given its shipment to a later quote.
-        const isAlone = isOfShipment && isKnown && booked.length === 0
-        const itself = isAlone ? await store.shipment(tenant, value) : undefined
-        const shipments = (itself ? [itself] : booked).map((one) => note(one.id, one))
-        const { id, names } = rememberedQuote(quote?.id ?? value, quote)
-        known.quotes.set(key, isKnown ? { id: shipments.length > 0 ? id : spelled(id), names, shipments } : undefined)
-      },
-      async openBookings(value: string) {
-        known.openBookings.set(value, (await store.claimsOfReference(tenant, value)).filter(isOpen))
-      },
-    }
-    const decision = resolve(reference, known)
     for (;;) {
-      const step = decision.next()
-      if (step.done) {
-        const { value: resolution } = step
-        const stored = resolution.is === 'shipment' ? known.shipments.get(resolution.id)?.stored : undefined
+      const resolution = resolve(reference, known)
+      if (resolution.is === 'recall') {
+        const { part, value } = resolution
+        if (part === 'quotes') known = { ...known, quotes: new Map(known.quotes).set(value, await quoteWithKey(value)) }
+        else {
+          const open = (await store.claimsOfReference(tenant, value)).filter(isOpen)
+          known = { ...known, openBookings: new Map(known.openBookings).set(value, open) }
+        }
+      } else if (look && resolution.is === 'look') {
+        for (const id of resolution.ids) await noteSeen(await look.read(id, shipments.get(id)?.stored))
+      } else if (look && resolution.is === 'ask') {
+        const asked = new Map(known.asked)
+        for (const value of resolution.values) {
+          const shown = await look.ask(value)
+          asked.set(value, shown ? await noteSeen(shown) : null)
+        }
+        known = { ...known, asked }
+      } else {
+        const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
         return { resolution, stored, seen }
       }
-      const { value: wanted } = step
-      if (wanted.is === 'recall') await recall[wanted.part](wanted.value)
-      else if (!look) return { resolution: wanted, stored: undefined, seen }
-      else if (wanted.is === 'look')
-        for (const id of wanted.ids) await noteSeen(await look.read(id, known.shipments.get(id)?.stored))
-      else
-        for (const value of wanted.values) {
-          const shown = await look.ask(value)
-          known.asked.set(value, shown ? await noteSeen(shown) : null)
-        }
     }
   }
 
@@ -309,6 +309,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
 }
 
 const NOTHING_NEW = Promise.resolve()
+
+const NONE: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
 export function rememberedQuote(

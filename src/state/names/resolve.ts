@@ -8,13 +8,13 @@ import {
   serviceId,
   thingKey,
 } from '../../language/text/service-text.ts'
-import type { Claim, StoredShipment, Vehicle } from '../../outside/store/store.ts'
+import type { Claim, Quote, StoredShipment, Vehicle } from '../../outside/store/store.ts'
 import { requestOf } from '../bookings/bookings.ts'
 
 /*
- * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it decides from what is known, and yields a question for
- * whatever else it has to know; its caller answers from the store or asks the service. Reads, updates, cancellations, approvals, and the dry
- * run of each get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
+ * Decides what a version-1 call means by the names and the VIN that it sends. Pure: it decides from what is known, or returns a question. Its
+ * caller answers that from the store or asks the service, and calls again. Reads, updates, cancellations, approvals, and the dry run of each
+ * get their meaning here and nowhere else. The laws are in docs/wire.md, and test/names tries them in all small worlds.
  */
 
 /** A field that names something, and its value. */
@@ -45,19 +45,21 @@ export interface Reference extends VehicleReference {
 /** Everything that is known for a call; a quote, booking or answer of the service that is absent has not been looked up. */
 export interface Known {
   /** By the values that the call sends. */
-  readonly names: Map<string, KnownName>
+  readonly names: ReadonlyMap<string, KnownName>
   /** By the keys of their ids; undefined for an id that no quote has. */
-  readonly quotes: Map<string, KnownQuote | undefined>
+  readonly quotes: ReadonlyMap<string, KnownQuote | undefined>
   /** Those without an outcome, by their references in any case, oldest first. */
-  readonly openBookings: Map<string, readonly Claim[]>
+  readonly openBookings: ReadonlyMap<string, readonly Claim[]>
   /** By their ids, in the spelling that this call compares. */
-  readonly shipments: Map<string, StoredOrSeen>
+  readonly shipments: ReadonlyMap<string, NotedShipment>
   /** The ids of the shipments that the service shows for values; null if it shows none. */
-  readonly asked: Map<string, string | null>
+  readonly asked: ReadonlyMap<string, string | null>
+  /** The first question to the store, which makes the decision preliminary. */
+  missing?: Recall | undefined
 }
 
 /** The store's knowledge about a value. */
-interface KnownName {
+export interface KnownName {
   /** The caller's own names first, newest first. */
   readonly bearers: readonly Bearer[]
   /** The id of the shipment whose id the value is, if nothing bears it as a name. */
@@ -71,9 +73,10 @@ interface Bearer {
   readonly id: string
   /** In its own case. */
   readonly name: string
+  readonly quote: Quote | undefined
 }
 
-interface KnownQuote {
+export interface KnownQuote {
   readonly id: string
   /** Every name that the caller has for it, including its id. */
   readonly names: readonly string[]
@@ -91,7 +94,7 @@ export interface KnownShipment {
   readonly stored?: Partial<StoredShipment> | undefined
 }
 
-interface StoredOrSeen extends KnownShipment {
+export interface NotedShipment extends KnownShipment {
   readonly stored: StoredShipment | undefined
 }
 
@@ -156,38 +159,34 @@ interface Recall {
   readonly value: string
 }
 
-/** A decision that asks for what it has to know. */
-type Deciding<T> = Generator<Recall | Question, T, void>
-
 /** The most shipments with one name that are read to choose among them. */
 const MOST_LOOKS = 10
 /** The most quotes of one name whose bookings are looked for. */
 const MOST_QUOTES = 30
 
-/** Returns the meaning of a call. Before it is continued, its caller puts the answer to its question into `known`. */
-export function* resolve(reference: Reference, known: Known): Deciding<Resolution> {
-  for (;;) {
-    const things = yield* thingsNamed(reference, known)
-    if ('is' in things) return things
-    const { ids, first, field, namedBy, ignored } = things
-    if (reference.kind === 'quote') return { is: 'quote', id: first, field, ignored }
-    const chosen = chooseShipment(reference, things, known)
-    if ('is' in chosen && chosen.is === 'look') {
-      yield chosen
-      continue
+/** Returns the meaning of a call, or what has to be known for it. */
+export function resolve(reference: Reference, facts: Known): Resolution | Question | Recall {
+  const known = { ...facts }
+  const meaning = decide(reference, known)
+  return known.missing ?? meaning
+}
+
+function decide(reference: Reference, known: Known): Resolution | Question {
+  const things = thingsNamed(reference, known)
+  if ('is' in things) return things
+  const { ids, first, field, namedBy, ignored } = things
+  if (reference.kind === 'quote') return { is: 'quote', id: first, field, ignored }
+  const chosen = chooseShipment(reference, things, known)
+  const isThere = 'is' in chosen ? chosen.is !== 'no-such-vehicle' : !isGone(chosen.id, known)
+  if (reference.vin !== '' && !isThere) {
+    // Besides the known shipments, a booking in doubt may have this VIN.
+    const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
+    for (const meaning of things.meanings) {
+      const booking = openBookingOf(meaning.value, quotesOfName(meaning, known), known, mayHaveIt)
+      if (booking) return { is: 'in-doubt', booking }
     }
-    const isThere = 'is' in chosen ? chosen.is === 'several' : !isGone(chosen.id, known)
-    if (reference.vin !== '' && !isThere) {
-      // Besides the known shipments, a booking in doubt may have this VIN.
-      const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
-      for (const meaning of things.meanings) {
-        const booking = yield* openBookingOf(meaning.value, quotesOfName(meaning, known), known, mayHaveIt)
-        if (booking) return { is: 'in-doubt', booking }
-      }
-    }
-    if ('is' in chosen) return chosen
-    return { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
   }
+  return 'is' in chosen ? chosen : { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
 }
 
 /** The things that all fields of a call mean, newest first. */
@@ -200,36 +199,31 @@ interface AgreedThings {
   readonly meanings: readonly Meaning[]
 }
 
-function* thingsNamed(reference: Reference, known: Known): Deciding<AgreedThings | Resolution> {
-  for (;;) {
-    const meanings: Meaning[] = []
-    const ignored: SentName[] = []
-    const unasked: string[] = []
-    let booking: Claim | undefined
-    for (const name of reference.names) {
-      const found = yield* reference.kind === 'quote' ? quoteNamed(name, known) : shipmentsNamed(name, reference, known)
-      if (found === 'unasked') unasked.push(name[1])
-      else if (found && 'ids' in found) meanings.push(found)
-      else {
-        ignored.push(name)
-        booking ??= found
-      }
+function thingsNamed(reference: Reference, known: Known): AgreedThings | Resolution | Question {
+  const meanings: Meaning[] = []
+  const ignored: SentName[] = []
+  const unasked: string[] = []
+  let booking: Claim | undefined
+  for (const name of reference.names) {
+    const found = reference.kind === 'quote' ? quoteNamed(name, known) : shipmentsNamed(name, reference, known)
+    if (found === 'unasked') unasked.push(name[1])
+    else if (found && 'ids' in found) meanings.push(found)
+    else {
+      ignored.push(name)
+      booking ??= found
     }
-    const [one] = meanings
-    let ids = idsInAll(meanings)
-    if (one && ids.length === 0) ids = idsInAll(yield* withOlderQuotes(meanings, reference, known))
-    if (one && ids.length === 0) return { is: 'conflict', meanings }
-    if (unasked.length > 0) {
-      yield { is: 'ask', values: [...new Set(unasked)] }
-      continue
-    }
-    // The booking in doubt may be a shipment other than the one that another field means.
-    if (booking) return { is: 'in-doubt', booking }
-    const [first] = ids
-    if (!one || first === undefined) return { is: 'unknown' }
-    const { field, namedBy } = meanings.find((meaning) => meaning.namedBy === 'caller') ?? one
-    return { ids, first, field, namedBy, ignored, meanings }
   }
+  const [one] = meanings
+  let ids = idsInAll(meanings)
+  if (one && ids.length === 0) ids = idsInAll(withOlderQuotes(meanings, reference, known))
+  if (one && ids.length === 0) return { is: 'conflict', meanings }
+  if (unasked.length > 0) return { is: 'ask', values: [...new Set(unasked)] }
+  // The booking in doubt may be a shipment other than the one that another field means.
+  if (booking) return { is: 'in-doubt', booking }
+  const [first] = ids
+  if (!one || first === undefined) return { is: 'unknown' }
+  const { field, namedBy } = meanings.find((meaning) => meaning.namedBy === 'caller') ?? one
+  return { ids, first, field, namedBy, ignored, meanings }
 }
 
 /** Returns what all meanings have in common. */
@@ -238,34 +232,34 @@ const idsInAll = ([first, ...others]: readonly Meaning[]): readonly string[] =>
 
 /* What one name means */
 
-function* quoteNamed([field, value]: SentName, known: Known): Deciding<Meaning | undefined> {
+function quoteNamed([field, value]: SentName, known: Known): Meaning | undefined {
   const { bearers } = known.names.get(value) ?? UNNAMED
   const named = bearers.find(({ kind }) => kind === 'quote')
-  const quote = named?.id ?? (yield* quoteWithId(value, known))?.id ?? (isUuid(value) ? value : undefined)
+  const quote = named?.id ?? quoteWithId(value, known)?.id ?? (isUuid(value) ? value : undefined)
   if (quote === undefined) return undefined
   const ids = [thingKey(quote)]
   return { field, value, ids, bearers: ids, namedBy: 'quote', quote }
 }
 
 /** Returns the shipments that a name means; else the booking in doubt that it may mean, or `unasked` until the service is asked. */
-function* shipmentsNamed(
+function shipmentsNamed(
   [field, value]: SentName,
   reference: Reference,
   known: Known,
-): Deciding<Meaning | Claim | 'unasked' | undefined> {
+): Meaning | Claim | 'unasked' | undefined {
   const { bearers, itself } = known.names.get(value) ?? UNNAMED
   const [newest] = bearers
   if (newest && newest.name !== value) {
     // A name in another case counts only if it means one thing, and a booking in doubt is one more thing.
-    const other = (yield* openBookings(value, known)).findLast((one) => one.reference !== newest.name)
+    const other = openBookings(value, known).findLast((one) => one.reference !== newest.name)
     if (other) return other
   }
   /** If none of the shipments stands, the name may belong to a booking in doubt. */
-  const unlessInDoubt = function* (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) {
+  const unlessInDoubt = (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) => {
     const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
     const meaning = { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
     const isNone = ids.every((id) => isGone(id, known))
-    return (isNone ? yield* openBookingOf(value, quotesOfName(meaning, known), known) : undefined) ?? meaning
+    return (isNone ? openBookingOf(value, quotesOfName(meaning, known), known) : undefined) ?? meaning
   }
 
   const named = bearers.find(({ kind }) => kind === 'quote')
@@ -279,7 +273,7 @@ function* shipmentsNamed(
     // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
     const isNewest = named !== undefined && named === newest
     const isFree = isNewest || (booked.every((id) => isGone(id, known)) && !own)
-    const quote = isFree ? yield* quoteWithId(named?.id ?? value, known) : undefined
+    const quote = isFree ? quoteWithId(named?.id ?? value, known) : undefined
     const ofQuote = quote?.shipments ?? []
     // A shipment without a quote may be one that there never was, although an event spoke of it.
     const isLater = (id: string, one: string) =>
@@ -291,29 +285,25 @@ function* shipmentsNamed(
     // Once all are gone, an older quote's number means its own shipments again.
     const ids = isNewest ? [...ofQuote, ...booked] : [...booked, ...newer]
     const namedBy = itself === undefined ? 'caller' : newer.some((id) => !isGone(id, known)) ? 'quote' : 'service'
-    return yield* unlessInDoubt(namedBy, ids, quote)
+    return unlessInDoubt(namedBy, ids, quote)
   }
   const ofService = idsBy('service')
   const id = named?.id ?? (ofService.length === 0 ? value : undefined)
-  const quote = id === undefined ? undefined : yield* quoteWithId(id, known)
-  if (quote) return yield* unlessInDoubt('quote', quote.shipments, quote)
+  const quote = id === undefined ? undefined : quoteWithId(id, known)
+  if (quote) return unlessInDoubt('quote', quote.shipments, quote)
   const asked = known.asked.get(value)
   if (ofService.length === 0 && asked === undefined && isPlainId(value)) return 'unasked'
-  if (ofService.length === 0 && !asked) return yield* openBookingOf(value, [], known)
-  return yield* unlessInDoubt('service', asked ? [asked] : ofService)
+  if (ofService.length === 0 && !asked) return openBookingOf(value, [], known)
+  return unlessInDoubt('service', asked ? [asked] : ofService)
 }
 
 /** Adds to each quote's name the quotes that had it before the newest one, if another of the call's names leads to them. */
-function* withOlderQuotes(
-  meanings: readonly Meaning[],
-  reference: Reference,
-  known: Known,
-): Deciding<readonly Meaning[]> {
+function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, known: Known): readonly Meaning[] {
   const booked = reference.kind === 'quote' ? [] : quotesOf([...known.shipments.keys()], known)
   const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...booked]
   const quotes: KnownQuote[] = []
   for (const id of new Set(named.map(thingKey))) {
-    const quote = yield* quoteWithId(id, known)
+    const quote = quoteWithId(id, known)
     if (quote) quotes.push(quote)
   }
   return meanings.map((meaning) => {
@@ -339,32 +329,33 @@ function standing(ids: readonly string[], known: Known, { vin }: VehicleReferenc
 
 const UNNAMED: KnownName = { bearers: [], itself: undefined }
 
-function* quoteWithId(value: string, { quotes }: Known): Deciding<KnownQuote | undefined> {
+function quoteWithId(value: string, known: Known): KnownQuote | undefined {
   const key = thingKey(value)
-  if (!quotes.has(key)) yield { is: 'recall', part: 'quotes', value }
-  return quotes.get(key)
+  if (!known.quotes.has(key)) known.missing ??= { is: 'recall', part: 'quotes', value: key }
+  return known.quotes.get(key)
 }
 
 /** Returns the bookings in doubt under a reference in any case, oldest first. */
-function* openBookings(value: string, known: Known): Deciding<readonly Claim[]> {
-  if (!known.openBookings.has(value)) yield { is: 'recall', part: 'openBookings', value }
-  return known.openBookings.get(value) ?? []
+function openBookings(value: string, known: Known): readonly Claim[] {
+  const found = known.openBookings.get(value)
+  if (!found) known.missing ??= { is: 'recall', part: 'openBookings', value }
+  return found ?? []
 }
 
 /** Returns the newest booking in doubt that `counts` under a reference; else one of these quotes, under whichever of the quote's names. */
-function* openBookingOf(
+function openBookingOf(
   value: string,
   quotes: readonly string[],
   known: Known,
   counts = (_booking: Claim) => true,
-): Deciding<Claim | undefined> {
-  const open = (yield* openBookings(value, known)).findLast(counts)
+): Claim | undefined {
+  const open = openBookings(value, known).findLast(counts)
   if (open) return open
   for (const id of [...new Set(quotes)].slice(0, MOST_QUOTES)) {
-    const { names = [] } = (yield* quoteWithId(id, known)) ?? {}
+    const { names = [] } = quoteWithId(id, known) ?? {}
     const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', id) && counts(one)
     for (const name of names) {
-      const ofQuote = (yield* openBookings(name, known)).findLast(isOfQuote)
+      const ofQuote = openBookings(name, known).findLast(isOfQuote)
       if (ofQuote) return ofQuote
     }
   }
