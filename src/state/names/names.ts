@@ -149,6 +149,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     const names = new Map<string, KnownName>()
     const shipments: Map<string, NotedShipment> = new Map()
     let known: Known = { names, shipments, quotes: NONE, openBookings: NONE, asked: NONE }
+    /** The named quotes, by the keys of their ids. */
+    const named = new Map<string, NameWithBearer>()
     const spellings = new Map<string, string>()
     /** Returns an id in the spelling that this call compares: the first one. */
     const spelled = (id: string) => {
@@ -171,9 +173,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       return id
     }
     const quoteWithKey = async (key: string): Promise<KnownQuote | undefined> => {
-      const bearer = [...names.values()]
-        .flatMap(({ bearers }) => bearers)
-        .find(({ kind, id }) => kind === 'quote' && thingKey(id) === key)
+      const bearer = named.get(key)
       const quote = bearer?.quote ?? (await store.quote(tenant, key))
       if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
       const isOfShipment = reference.kind === 'shipment'
@@ -190,13 +190,11 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     for (const [, value] of reference.names) {
       if (names.has(value)) continue
       const rows = await bearersOf(tenant, value)
-      const bearers = rows.map(({ kind, givenBy, name, id, quote, shipment }) => ({
-        kind,
-        givenBy,
-        name,
-        id: kind === 'quote' ? id : note(id, shipment),
-        quote,
-      }))
+      const bearers = rows.map((row) => {
+        const { kind, givenBy, name, id, shipment } = row
+        if (kind === 'quote') named.set(thingKey(id), row)
+        return { kind, givenBy, name, id: kind === 'quote' ? id : note(id, shipment) }
+      })
       const isUnnamed = rows.length === 0 && reference.kind === 'shipment'
       const itself = isUnnamed ? await store.shipment(tenant, value) : undefined
       names.set(value, { bearers, itself: itself && note(itself.id, itself) })
@@ -204,12 +202,14 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     for (;;) {
       const resolution = resolve(reference, known)
       if (resolution.is === 'recall') {
-        const { part, value } = resolution
-        if (part === 'quotes') known = { ...known, quotes: new Map(known.quotes).set(value, await quoteWithKey(value)) }
-        else {
-          const open = (await store.claimsOfReference(tenant, value)).filter(isOpen)
-          known = { ...known, openBookings: new Map(known.openBookings).set(value, open) }
+        const quotes = new Map(known.quotes)
+        const openBookings = new Map(known.openBookings)
+        for (const [part, key] of resolution.missing) {
+          if (part === 'quotes' && !quotes.has(key)) quotes.set(key, await quoteWithKey(key))
+          if (part === 'openBookings' && !openBookings.has(key))
+            openBookings.set(key, (await store.claimsOfReference(tenant, key)).filter(isOpen))
         }
+        known = { ...known, quotes, openBookings }
       } else if (look && resolution.is === 'look') {
         for (const id of resolution.ids) await noteSeen(await look.read(id, shipments.get(id)?.stored))
       } else if (look && resolution.is === 'ask') {

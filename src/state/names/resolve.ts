@@ -8,7 +8,7 @@ import {
   serviceId,
   thingKey,
 } from '../../language/text/service-text.ts'
-import type { Claim, Quote, StoredShipment, Vehicle } from '../../outside/store/store.ts'
+import type { Claim, StoredShipment, Vehicle } from '../../outside/store/store.ts'
 import { requestOf } from '../bookings/bookings.ts'
 
 /*
@@ -54,8 +54,11 @@ export interface Known {
   readonly shipments: ReadonlyMap<string, NotedShipment>
   /** The ids of the shipments that the service shows for values; null if it shows none. */
   readonly asked: ReadonlyMap<string, string | null>
-  /** The first question to the store, which makes the decision preliminary. */
-  missing?: Recall | undefined
+}
+
+/** What is known while it is decided. If something is missing, the decision is preliminary. */
+interface Facts extends Known {
+  readonly missing: MissingPart[]
 }
 
 /** The store's knowledge about a value. */
@@ -73,7 +76,6 @@ interface Bearer {
   readonly id: string
   /** In its own case. */
   readonly name: string
-  readonly quote: Quote | undefined
 }
 
 export interface KnownQuote {
@@ -154,10 +156,11 @@ interface Look {
 /** A question to the store. */
 interface Recall {
   readonly is: 'recall'
-  /** A part of `Known`. */
-  readonly part: 'quotes' | 'openBookings'
-  readonly value: string
+  readonly missing: readonly MissingPart[]
 }
+
+/** A key that a part of `Known` has to have. */
+type MissingPart = readonly [part: 'quotes' | 'openBookings', key: string]
 
 /** The most shipments with one name that are read to choose among them. */
 const MOST_LOOKS = 10
@@ -165,13 +168,13 @@ const MOST_LOOKS = 10
 const MOST_QUOTES = 30
 
 /** Returns the meaning of a call, or what has to be known for it. */
-export function resolve(reference: Reference, facts: Known): Resolution | Question | Recall {
-  const known = { ...facts }
-  const meaning = decide(reference, known)
-  return known.missing ?? meaning
+export function resolve(reference: Reference, known: Known): Resolution | Question | Recall {
+  const missing: MissingPart[] = []
+  const meaning = decide(reference, { ...known, missing })
+  return missing.length > 0 ? { is: 'recall', missing } : meaning
 }
 
-function decide(reference: Reference, known: Known): Resolution | Question {
+function decide(reference: Reference, known: Facts): Resolution | Question {
   const things = thingsNamed(reference, known)
   if ('is' in things) return things
   const { ids, first, field, namedBy, ignored } = things
@@ -199,7 +202,7 @@ interface AgreedThings {
   readonly meanings: readonly Meaning[]
 }
 
-function thingsNamed(reference: Reference, known: Known): AgreedThings | Resolution | Question {
+function thingsNamed(reference: Reference, known: Facts): AgreedThings | Resolution | Question {
   const meanings: Meaning[] = []
   const ignored: SentName[] = []
   const unasked: string[] = []
@@ -213,6 +216,8 @@ function thingsNamed(reference: Reference, known: Known): AgreedThings | Resolut
       booking ??= found
     }
   }
+  // The rest of the decision would ask for what it may not need.
+  if (known.missing.length > 0) return { is: 'unknown' }
   const [one] = meanings
   let ids = idsInAll(meanings)
   if (one && ids.length === 0) ids = idsInAll(withOlderQuotes(meanings, reference, known))
@@ -232,7 +237,7 @@ const idsInAll = ([first, ...others]: readonly Meaning[]): readonly string[] =>
 
 /* What one name means */
 
-function quoteNamed([field, value]: SentName, known: Known): Meaning | undefined {
+function quoteNamed([field, value]: SentName, known: Facts): Meaning | undefined {
   const { bearers } = known.names.get(value) ?? UNNAMED
   const named = bearers.find(({ kind }) => kind === 'quote')
   const quote = named?.id ?? quoteWithId(value, known)?.id ?? (isUuid(value) ? value : undefined)
@@ -245,7 +250,7 @@ function quoteNamed([field, value]: SentName, known: Known): Meaning | undefined
 function shipmentsNamed(
   [field, value]: SentName,
   reference: Reference,
-  known: Known,
+  known: Facts,
 ): Meaning | Claim | 'unasked' | undefined {
   const { bearers, itself } = known.names.get(value) ?? UNNAMED
   const [newest] = bearers
@@ -298,7 +303,7 @@ function shipmentsNamed(
 }
 
 /** Adds to each quote's name the quotes that had it before the newest one, if another of the call's names leads to them. */
-function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, known: Known): readonly Meaning[] {
+function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, known: Facts): readonly Meaning[] {
   const booked = reference.kind === 'quote' ? [] : quotesOf([...known.shipments.keys()], known)
   const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...booked]
   const quotes: KnownQuote[] = []
@@ -318,7 +323,7 @@ function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, kno
 }
 
 /** Returns the shipments that bear a name. One that is gone does not while another one does; if all are, a VIN means the one that had it. */
-function standing(ids: readonly string[], known: Known, { vin }: VehicleReference): readonly string[] {
+function standing(ids: readonly string[], known: Facts, { vin }: VehicleReference): readonly string[] {
   const live = ids.filter((id) => !isGone(id, known))
   if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(known.shipments.get(id), vin)) : []
@@ -329,16 +334,16 @@ function standing(ids: readonly string[], known: Known, { vin }: VehicleReferenc
 
 const UNNAMED: KnownName = { bearers: [], itself: undefined }
 
-function quoteWithId(value: string, known: Known): KnownQuote | undefined {
+function quoteWithId(value: string, known: Facts): KnownQuote | undefined {
   const key = thingKey(value)
-  if (!known.quotes.has(key)) known.missing ??= { is: 'recall', part: 'quotes', value: key }
+  if (!known.quotes.has(key)) known.missing.push(['quotes', key])
   return known.quotes.get(key)
 }
 
 /** Returns the bookings in doubt under a reference in any case, oldest first. */
-function openBookings(value: string, known: Known): readonly Claim[] {
+function openBookings(value: string, known: Facts): readonly Claim[] {
   const found = known.openBookings.get(value)
-  if (!found) known.missing ??= { is: 'recall', part: 'openBookings', value }
+  if (!found) known.missing.push(['openBookings', value])
   return found ?? []
 }
 
@@ -346,7 +351,7 @@ function openBookings(value: string, known: Known): readonly Claim[] {
 function openBookingOf(
   value: string,
   quotes: readonly string[],
-  known: Known,
+  known: Facts,
   counts = (_booking: Claim) => true,
 ): Claim | undefined {
   const open = openBookings(value, known).findLast(counts)
@@ -363,7 +368,7 @@ function openBookingOf(
 }
 
 /** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
-const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: Known): readonly string[] => [
+const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: Facts): readonly string[] => [
   quote ?? value,
   ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
 ]
@@ -374,7 +379,7 @@ const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?
 const isSeen = (id: string, { shipments }: Known): boolean => shipments.get(id)?.vehicles !== undefined
 
 /** Returns when a shipment was booked or approved, or last began to be gone or to stand again. */
-const since = (id: string, known: Known): number =>
+const since = (id: string, known: Facts): number =>
   // One that is not stored was found to be gone just now, or was named by an import.
   known.shipments.get(id)?.stored?.at ?? (isGone(id, known) ? Number.POSITIVE_INFINITY : 0)
 
@@ -394,7 +399,7 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean => {
 function chooseShipment(
   reference: Reference,
   { ids, first, meanings }: AgreedThings,
-  known: Known,
+  known: Facts,
 ): { readonly id: string } | VinMismatch | Look {
   const { vin, use } = reference
   const mayHave = (id: string) => hadVin(known.shipments.get(id), vin)
