@@ -57,7 +57,7 @@ export interface Known {
 }
 
 /** What is known while it is decided. If something is missing, the decision is preliminary. */
-interface Facts extends Known {
+interface KnownSoFar extends Known {
   readonly missing: MissingPart[]
 }
 
@@ -174,7 +174,7 @@ export function resolve(reference: Reference, known: Known): Resolution | Questi
   return missing.length > 0 ? { is: 'recall', missing } : meaning
 }
 
-function decide(reference: Reference, known: Facts): Resolution | Question {
+function decide(reference: Reference, known: KnownSoFar): Resolution | Question {
   const things = thingsNamed(reference, known)
   if ('is' in things) return things
   const { ids, first, field, namedBy, ignored } = things
@@ -202,7 +202,7 @@ interface AgreedThings {
   readonly meanings: readonly Meaning[]
 }
 
-function thingsNamed(reference: Reference, known: Facts): AgreedThings | Resolution | Question {
+function thingsNamed(reference: Reference, known: KnownSoFar): AgreedThings | Resolution | Question {
   const meanings: Meaning[] = []
   const ignored: SentName[] = []
   const unasked: string[] = []
@@ -237,7 +237,7 @@ const idsInAll = ([first, ...others]: readonly Meaning[]): readonly string[] =>
 
 /* What one name means */
 
-function quoteNamed([field, value]: SentName, known: Facts): Meaning | undefined {
+function quoteNamed([field, value]: SentName, known: KnownSoFar): Meaning | undefined {
   const { bearers } = known.names.get(value) ?? UNNAMED
   const named = bearers.find(({ kind }) => kind === 'quote')
   const quote = named?.id ?? quoteWithId(value, known)?.id ?? (isUuid(value) ? value : undefined)
@@ -250,7 +250,7 @@ function quoteNamed([field, value]: SentName, known: Facts): Meaning | undefined
 function shipmentsNamed(
   [field, value]: SentName,
   reference: Reference,
-  known: Facts,
+  known: KnownSoFar,
 ): Meaning | Claim | 'unasked' | undefined {
   const { bearers, itself } = known.names.get(value) ?? UNNAMED
   const [newest] = bearers
@@ -303,7 +303,7 @@ function shipmentsNamed(
 }
 
 /** Adds to each quote's name the quotes that had it before the newest one, if another of the call's names leads to them. */
-function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, known: Facts): readonly Meaning[] {
+function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, known: KnownSoFar): readonly Meaning[] {
   const booked = reference.kind === 'quote' ? [] : quotesOf([...known.shipments.keys()], known)
   const named = [...meanings.flatMap(({ quote }) => quote ?? []), ...booked]
   const quotes: KnownQuote[] = []
@@ -323,7 +323,7 @@ function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, kno
 }
 
 /** Returns the shipments that bear a name. One that is gone does not while another one does; if all are, a VIN means the one that had it. */
-function standing(ids: readonly string[], known: Facts, { vin }: VehicleReference): readonly string[] {
+function standing(ids: readonly string[], known: KnownSoFar, { vin }: VehicleReference): readonly string[] {
   const live = ids.filter((id) => !isGone(id, known))
   if (live.length > 0) return live
   const had = vin !== '' ? ids.filter((id) => hadVin(known.shipments.get(id), vin)) : []
@@ -334,14 +334,14 @@ function standing(ids: readonly string[], known: Facts, { vin }: VehicleReferenc
 
 const UNNAMED: KnownName = { bearers: [], itself: undefined }
 
-function quoteWithId(value: string, known: Facts): KnownQuote | undefined {
+function quoteWithId(value: string, known: KnownSoFar): KnownQuote | undefined {
   const key = thingKey(value)
   if (!known.quotes.has(key)) known.missing.push(['quotes', key])
   return known.quotes.get(key)
 }
 
 /** Returns the bookings in doubt under a reference in any case, oldest first. */
-function openBookings(value: string, known: Facts): readonly Claim[] {
+function openBookings(value: string, known: KnownSoFar): readonly Claim[] {
   const found = known.openBookings.get(value)
   if (!found) known.missing.push(['openBookings', value])
   return found ?? []
@@ -351,7 +351,7 @@ function openBookings(value: string, known: Facts): readonly Claim[] {
 function openBookingOf(
   value: string,
   quotes: readonly string[],
-  known: Facts,
+  known: KnownSoFar,
   counts = (_booking: Claim) => true,
 ): Claim | undefined {
   const open = openBookings(value, known).findLast(counts)
@@ -368,7 +368,7 @@ function openBookingOf(
 }
 
 /** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
-const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: Facts): readonly string[] => [
+const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: KnownSoFar): readonly string[] => [
   quote ?? value,
   ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
 ]
@@ -379,7 +379,7 @@ const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?
 const isSeen = (id: string, { shipments }: Known): boolean => shipments.get(id)?.vehicles !== undefined
 
 /** Returns when a shipment was booked or approved, or last began to be gone or to stand again. */
-const since = (id: string, known: Facts): number =>
+const since = (id: string, known: KnownSoFar): number =>
   // One that is not stored was found to be gone just now, or was named by an import.
   known.shipments.get(id)?.stored?.at ?? (isGone(id, known) ? Number.POSITIVE_INFINITY : 0)
 
@@ -399,7 +399,7 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean => {
 function chooseShipment(
   reference: Reference,
   { ids, first, meanings }: AgreedThings,
-  known: Facts,
+  known: KnownSoFar,
 ): { readonly id: string } | VinMismatch | Look {
   const { vin, use } = reference
   const mayHave = (id: string) => hadVin(known.shipments.get(id), vin)
