@@ -15,7 +15,7 @@ const REST = ['test/debian/**/*.test.ts', 'test/**/*.server.test.ts', 'test/**/*
 const EVERY = ['test/**/*.test.ts']
 /** Floods, kills and measured costs, which slow down other tests or prove little beside them. */
 const ALONE = [
-  'test/strangers/*.slow.test.ts',
+  'test/strangers/{explained,memory,shares,together}.slow.test.ts',
   'test/callers/hashes.slow.test.ts',
   // On a busy machine, a gateway is killed again and again before it answers anything.
   'test/bookings/kill.slow.test.ts',

@@ -7,7 +7,7 @@ import { expect, test, vi } from 'vitest'
 import { openSandbox } from '../bookings/desk.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { cleanEnv, ROOT, start } from '../command.ts'
+import { cleanEnv, PROGRAM, start } from '../command.ts'
 import { CLIENT, OWN } from '../gateway.ts'
 import type { Sandbox, SandboxOptions } from '../stand-in/stand-in.ts'
 
@@ -29,7 +29,7 @@ async function openStage(secret: string = CLIENT.secret, options: SandboxOptions
     env,
     certify: (...more: readonly string[]) => transload([...words, ...more], place, env),
     begin: (...more: readonly string[]) =>
-      start(process.execPath, [join(ROOT, 'src/main.ts'), ...words, ...more], { cwd: place, env: cleanEnv(env) }),
+      start(process.execPath, [PROGRAM, ...words, ...more], { cwd: place, env: cleanEnv(env) }),
   }
 }
 

@@ -5,18 +5,17 @@ import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { folder } from '../callers/tenants-gateway.ts'
-import { type CommandEnd, cleanEnv, ROOT, runAlone, start } from '../command.ts'
+import { type CommandEnd, cleanEnv, PROGRAM, runAlone, start } from '../command.ts'
 import { freePort } from '../free-port.ts'
 import { takenPort } from './taken-port.ts'
 
-const MAIN = join(ROOT, 'src/main.ts')
 const HOST = '127.0.0.1'
 const envOf = (more: NodeJS.ProcessEnv) =>
   cleanEnv({ V2_BASE_URL: 'https://service.example.com', PORT: '0', ADMIN_PORT: '0', ...more })
 
 /** Runs the program, in a process of its own. */
 const transload = (place: string, words: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandEnd> =>
-  runAlone(process.execPath, [MAIN, ...words], { cwd: place, env: envOf(env) })
+  runAlone(process.execPath, [PROGRAM, ...words], { cwd: place, env: envOf(env) })
 const serve = (env: NodeJS.ProcessEnv) => transload(folder(), ['serve'], env)
 
 test('serve that finds a port in use names its setting', async () => {
@@ -56,7 +55,7 @@ test.each([
 ])('%s ends with one line', async (_, words, line) => {
   const place = folder()
   mkdirSync(join(place, 'gone'))
-  const script = `cd gone && rmdir ../gone && "${process.execPath}" "${MAIN}" ${words}`
+  const script = `cd gone && rmdir ../gone && "${process.execPath}" "${PROGRAM}" ${words}`
   const ended = await runAlone('bash', ['-c', script], { cwd: place, env: envOf({ STORE_URL: 'data/store.db' }) })
   expect(ended).toEqual({ code: 1, out: '', err: `transload: ${line}\n` })
 })
@@ -70,7 +69,7 @@ test.each([
   writeFileSync(join(place, 'numbers.csv'), 'name,id\n')
   const env = { STORE_URL: 'store.db' }
   expect(await transload(place, ['xref', 'import', 'numbers.csv'], env)).toMatchObject({ code: 0 })
-  const script = `${before}"${process.execPath}" "${MAIN}" ${words}`
+  const script = `${before}"${process.execPath}" "${PROGRAM}" ${words}`
   const ended = await runAlone('bash', ['-c', script], { cwd: place, env: envOf(env) })
   expect(ended).toEqual({ code: 1, out: '', err: expect.stringMatching(line) })
 })
@@ -94,8 +93,8 @@ test.each(['> /dev/full &', '> >(read -r line) &'])(
   'a gateway whose log cannot be written answers, and ends on a signal: %s',
   async (log) => {
     const PORT = String(await freePort())
-    const up = `until "${process.execPath}" "${MAIN}" healthcheck 2>&-; do :; done; kill $!; wait $!`
-    const script = `"${process.execPath}" "${MAIN}" ${log} ${up}`
+    const up = `until "${process.execPath}" "${PROGRAM}" healthcheck 2>&-; do :; done; kill $!; wait $!`
+    const script = `"${process.execPath}" "${PROGRAM}" ${log} ${up}`
     expect(await runAlone('bash', ['-c', script], { env: envOf({ HOST, PORT, STORE_URL: 'memory:' }) })).toMatchObject({
       code: 0,
     })
@@ -120,7 +119,10 @@ test('an unwritable memory ends a check and a start, unless a gateway can do wit
   expect(await transload(place, ['check'], elsewhere)).toMatchObject({ code: 0, err: '' })
   expect(existsSync(join(place, 'new'))).toBe(false)
   for (const EMERGENCY_LOG_FILE of [elsewhere.EMERGENCY_LOG_FILE, 'off']) {
-    const gateway = start(process.execPath, [MAIN, 'serve'], { cwd: place, env: envOf({ ...env, EMERGENCY_LOG_FILE }) })
+    const gateway = start(process.execPath, [PROGRAM, 'serve'], {
+      cwd: place,
+      env: envOf({ ...env, EMERGENCY_LOG_FILE }),
+    })
     await gateway.says(/"msg":"listening"/)
     gateway.signal('SIGTERM')
     expect(await gateway.ended).toMatchObject({ code: 0 })
@@ -128,7 +130,7 @@ test('an unwritable memory ends a check and a start, unless a gateway can do wit
   expect(readdirSync(join(place, 'new/folder'))).toEqual(['emergency.ndjson.store'])
   expect(readdirSync(place)).not.toContain('off.store')
   // What only reads the emergency log does not wait for a pipe.
-  const script = `timeout 20 "${process.execPath}" "${MAIN}" store verify`
+  const script = `timeout 20 "${process.execPath}" "${PROGRAM}" store verify`
   const verified = { cwd: place, env: envOf({ ...env, EMERGENCY_LOG_FILE: 'pipe' }) }
   expect(await runAlone('bash', ['-c', script], verified)).toMatchObject({ code: 0 })
 })
@@ -202,5 +204,5 @@ test('a fault of the program itself is one line, and NODE_DEBUG shows where it i
   const err = 'transload: internal error: broken\\u001b[31m\\u000ahere (NODE_DEBUG=transload shows more)\n'
   expect(await transload(place, ['--version'], env)).toEqual({ code: 1, out: '', err })
   const debugged = await transload(place, ['--version'], { ...env, NODE_DEBUG: 'transload' })
-  expect(debugged.err).toMatch(/ at .*cli\.ts/)
+  expect(debugged.err).toMatch(/\n {4}at /)
 })

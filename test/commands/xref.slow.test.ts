@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { openStore } from '../../src/outside/store/open.ts'
 import { transload } from '../callers/commands.ts'
 import { folder } from '../callers/tenants-gateway.ts'
-import { cleanEnv, ROOT, start } from '../command.ts'
+import { cleanEnv, PROGRAM, start } from '../command.ts'
 import { get, post, startGateway } from '../gateway.ts'
 import { size } from '../size.ts'
 import { named, scanned } from '../store/samples.ts'
@@ -22,7 +22,7 @@ const xref = (place: string, words: string, storeUrl = STORE_URL) =>
 async function killOnce(place: string, words: string, name: string): Promise<void> {
   const file = join(place, name)
   const options = { cwd: place, env: cleanEnv({ STORE_URL }) }
-  const running = start(process.execPath, [join(ROOT, 'src/main.ts'), 'xref', ...words.split(' ')], options)
+  const running = start(process.execPath, [PROGRAM, 'xref', ...words.split(' ')], options)
   for await (const _ of watch(place)) {
     if (existsSync(file) && statSync(file).size > 0) break
   }

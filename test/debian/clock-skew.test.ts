@@ -10,7 +10,7 @@ import { startLoad } from './booking-callers.ts'
 /* Two gateways on one PostgreSQL are killed at random, and Debian's `faketime` sets the clock of one an hour ahead. */
 
 const LONG_MS = 300_000
-const KILLS = size(3, 30)
+const KILLS = size(2, 30)
 const SERVICE_TAKES_MS = 20
 const LONGEST_LIFE_MS = 1_500
 

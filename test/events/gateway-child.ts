@@ -11,6 +11,6 @@ import { createLog } from '../../src/runtime/log.ts'
 const { config, catalog } = await loadConfig()
 const log = createLog('info', { write: (line) => void process.stdout.write(line) })
 const store = await openStore(config.STORE_URL)
-const callbacks = { timeoutMs: 900, pollEveryMs: 100 }
+const callbacks = { pollEveryMs: 100 }
 const { url } = await openGateway(config, { catalog, store, log, pages: createPages, callbacks, sweepEveryMs: 1_000 })
 log.info({ url }, 'listening')

@@ -28,7 +28,7 @@ function newPlace() {
   return { path: join(folder, 'store.db'), file: join(folder, 'backup.db') }
 }
 
-const NAMES = Array.from({ length: 500 }, (_, index) => `N-${index}`)
+const NAMES = Array.from({ length: 250 }, (_, index) => `N-${index}`)
 
 async function put(path: string, names: readonly string[]): Promise<void> {
   const store = await openSqliteStore({ path })

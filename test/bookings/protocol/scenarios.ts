@@ -86,7 +86,7 @@ export const SCENARIOS = {
   crashes: {
     calls: ['A', 'B', 'D'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, events: 1 },
-    sample: 9,
+    sample: 8,
     whole: 60,
   },
   /** An operator, an event and a cancellation change a booking that has an outcome. */
@@ -107,14 +107,14 @@ export const SCENARIOS = {
   'late replays': {
     calls: ['A', 'L', 'M'],
     budget: { ...NOTHING, silentCancellations: 1, storeFailures: 1 },
-    sample: 11,
+    sample: 9,
     whole: 60,
   },
   /** One vehicle is booked with its VIN and without. */
   'two spellings': {
     calls: ['A', 'W'],
     budget: { ...NOTHING, settlements: 1, cancellations: 1, storeFailures: 1 },
-    sample: 12,
+    sample: 10,
     whole: 60,
   },
   /** The service answers 202, and makes the shipment later, or never. */
@@ -128,7 +128,7 @@ export const SCENARIOS = {
   'store failures': {
     calls: ['A', 'B'],
     budget: { ...NOTHING, crashes: 1, settlements: 1, storeFailures: 1 },
-    sample: 9,
+    sample: 8,
     whole: 60,
   },
 } as const satisfies Readonly<Record<string, Scenario>>
