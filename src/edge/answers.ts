@@ -201,7 +201,7 @@ export function readiness(ready: boolean): Answer {
   return { status: ready ? 200 : 503, headers: {}, body: JSON.stringify({ status: ready ? 'ready' : 'not ready' }) }
 }
 
-/** The answer of `/` to programs. */
+/** The answer of `/` where the pages for visitors are turned off. */
 export const welcome: Answer = {
   status: 200,
   headers: { 'Content-Type': TEXT_TYPE },

@@ -50,10 +50,8 @@ export function createPages(pageRooms: GatewayRooms): Pages {
         body: explained(Math.min(mostExplainedBytes, PASTED_BYTES), (bytes) => bytes),
       },
       answer: async (incoming, bytes) => {
-        if (!wantsHtml(incoming)) {
-          requireMethod(incoming.method, ['GET'])
-          return welcome
-        }
+        // A form of the page. Anything else that is posted here has lost its path.
+        if (!wantsHtml(incoming)) requireMethod(incoming.method, ['GET'])
         const sent = incoming.method === 'POST' ? new URLSearchParams(String(bytes)) : queryOf(incoming)
         return (await late()).workbenchPage(rooms, sent)
       },
