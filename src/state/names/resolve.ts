@@ -181,13 +181,11 @@ function decide(reference: Reference, known: KnownSoFar): Resolution | Question 
   if (reference.kind === 'quote') return { is: 'quote', id: first, field, ignored }
   const chosen = chooseShipment(reference, things, known)
   const isThere = 'is' in chosen ? chosen.is !== 'no-such-vehicle' : !isGone(chosen.id, known)
-  if (reference.vin !== '' && !isThere) {
+  if (reference.vin !== '' && !(isThere && ('is' in chosen || chosen.isCertain))) {
     // Besides the known shipments, a booking in doubt may have this VIN.
-    const mayHaveIt = ({ vin }: Claim) => vin === '' || vin === reference.vin
-    for (const meaning of things.meanings) {
-      const booking = openBookingOf(meaning.value, quotesOfName(meaning, known), known, mayHaveIt)
-      if (booking) return { is: 'in-doubt', booking }
-    }
+    const mayHaveIt = ({ vin }: Claim) => vin === reference.vin || (vin === '' && !isThere)
+    const booking = openBookingOfAny(things.meanings, known, mayHaveIt)
+    if (booking) return { is: 'in-doubt', booking }
   }
   return 'is' in chosen ? chosen : { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
 }
@@ -367,6 +365,19 @@ function openBookingOf(
   return undefined
 }
 
+/** Returns a booking in doubt that `counts` under one of the names. */
+function openBookingOfAny(
+  names: readonly Meaning[],
+  known: KnownSoFar,
+  counts: (booking: Claim) => boolean,
+): Claim | undefined {
+  for (const name of names) {
+    const booking = openBookingOf(name.value, quotesOfName(name, known), known, counts)
+    if (booking) return booking
+  }
+  return undefined
+}
+
 /** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
 const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: KnownSoFar): readonly string[] => [
   quote ?? value,
@@ -395,19 +406,26 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean => {
 
 /* Which shipment, and which of its vehicles */
 
+interface ChosenShipment {
+  readonly id: string
+  /** False if its vehicle without a VIN is not known to have had the call's VIN. */
+  readonly isCertain: boolean
+}
+
 /** Chooses a call's shipment among those that its names mean, or returns those that it has to look at first. */
 function chooseShipment(
   reference: Reference,
   { ids, first, meanings }: AgreedThings,
   known: KnownSoFar,
-): { readonly id: string } | VinMismatch | Look {
+): ChosenShipment | VinMismatch | Look {
   const { vin, use } = reference
   const mayHave = (id: string) => hadVin(known.shipments.get(id), vin)
   const ofGone = meanings.flatMap(({ bearers }) => bearers.filter((id) => isGone(id, known) && mayHave(id)))
-  // The VIN may be that of another one that is gone.
-  const isUnsure = !mayHave(first) && ofGone.length > 0
+  // The VIN may be that of another one that is gone or in doubt.
+  const isUnsure = () =>
+    !mayHave(first) && (ofGone.length > 0 || openBookingOfAny(meanings, known, (one) => one.vin === vin) !== undefined)
   // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
-  if (ids.length === 1 && (vin === '' || (use === 'update' && !isUnsure))) return { id: first }
+  if (ids.length === 1 && (vin === '' || (use === 'update' && !isUnsure()))) return { id: first, isCertain: true }
   // If there are many, those that may have the VIN come first.
   const inOrder = [...ids.filter(mayHave), ...ids.filter((id) => !mayHave(id))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((id) => !isSeen(id, known))
@@ -418,7 +436,8 @@ function chooseShipment(
   // A vehicle without a VIN is not that of a shipment that was canceled after it was booked: a repeated cancellation must not mean it.
   const { id } = choice.shipment
   const isOther = ofGone.some((one) => since(id, known) < since(one, known))
-  return choice.vin === 'new' && !mayHave(id) && isOther ? mismatch(use, candidates) : choice.shipment
+  const isCertain = choice.vin !== 'new' || mayHave(id)
+  return isOther && !isCertain ? mismatch(use, candidates) : { id, isCertain }
 }
 
 /** The vehicle that a call means. */
