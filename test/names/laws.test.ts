@@ -40,6 +40,7 @@ test('every call of every small world means what the laws say', { timeout: LONG_
       "no VIN, several shipments: update: several",
       "one shipment of one vehicle: cancel: several",
       "one shipment of one vehicle: read: no-such-vehicle",
+      "one shipment of one vehicle: update: several",
       "one shipment of one vehicle: update: shipment",
       "quote",
       "unknown",

@@ -345,7 +345,10 @@ export function expected(world: World, call: Case): Verdict {
     if (all.includes('doubt')) return { is: 'in-doubt' }
     if (known.length === 0) return { is: 'unknown' }
     // An update reads its one shipment later, unless a canceled one of these names may have had the VIN.
-    const isOfGone = (id: string) => shown.get(id) !== 'live' && hadVin(world, id, call.vin)
+    const isShownWith = (id: string) =>
+      looked.has(id) &&
+      world.shipments.some((one) => one.id === id && one.state !== 'gone' && one.vins.includes(call.vin))
+    const isOfGone = (id: string) => shown.get(id) !== 'live' && (hadVin(world, id, call.vin) || isShownWith(id))
     const isUnsure = !common.some((id) => hadVin(world, id, call.vin)) && all.flat().some(isOfGone)
     const isRead = common.length > 1 || (call.vin !== '' && (call.use !== 'update' || isUnsure))
     const unread = common.filter((id) => !looked.has(id))
@@ -354,6 +357,9 @@ export function expected(world: World, call: Case): Verdict {
       continue
     }
     const choice = chosen(world, common.toReversed(), call)
+    // An update does not take the vehicle for a canceled one.
+    if ('vin' in choice && choice.vin === 'changed' && all.flat().some(isOfGone))
+      return { is: 'several', row: choice.row }
     const isInDoubt = choice.is === 'no-such-vehicle' && values.some((value) => world.doubts.has(value))
     return isInDoubt ? { is: 'in-doubt' } : choice
   }

@@ -433,11 +433,12 @@ function chooseShipment(
   const candidates = ids.map((id) => known.shipments.get(id) ?? { id, vehicles: undefined, isGone: false })
   const choice = chooseVehicle(reference, candidates)
   if ('is' in choice) return choice
-  // A vehicle without a VIN is not that of a shipment that was canceled after it was booked: a repeated cancellation must not mean it.
   const { id } = choice.shipment
-  const isOther = ofGone.some((one) => since(id, known) < since(one, known))
   const isCertain = choice.vin !== 'new' || mayHave(id)
-  return isOther && !isCertain ? mismatch(use, candidates) : { id, isCertain }
+  // A vehicle without a VIN is not that of a shipment that was canceled after it was booked: a repeated cancellation must not mean it. One
+  // with a VIN is none of these.
+  const isOther = (one: string) => choice.vin === 'changed' || (!isCertain && since(id, known) < since(one, known))
+  return ofGone.some(isOther) ? mismatch(use, candidates) : { id, isCertain }
 }
 
 /** The vehicle that a call means. */
