@@ -6,7 +6,7 @@ import type { Problem } from '../language/mapping/fields.ts'
 import type { Changes } from '../language/mapping/overlay.ts'
 import type { Draft } from '../language/mapping/paths.ts'
 import type { Settings } from '../language/mapping/row.ts'
-import { oneLine, thingKey } from '../language/text/service-text.ts'
+import { isSameThing, oneLine, thingKey } from '../language/text/service-text.ts'
 import { NOT_SENT, refusal, refusesChange, replyToChange } from '../outside/service/failures.ts'
 import { changeOf, doubtful, idAt, requireWhole, type Shipment, shipmentWithId } from '../outside/service/proofs.ts'
 import { isNotFound, isSuccess, type UpstreamReply } from '../outside/service/reply.ts'
@@ -231,15 +231,18 @@ async function vehicleError(
   tenant: string,
   { store, names, bookings }: CallRooms,
 ): Promise<GatewayError | undefined> {
-  if (choice.vin === 'changed') {
+  if (setsVin(choice.vin)) {
     const references = (await store.claimsOfShipment(tenant, id)).map((claim) => claim.reference)
+    const hasIt = (other: StoredShipment | undefined) =>
+      other?.vehicles.some((one) => one.vin === vin) && !isStoredAsGone(other) && !isSameThing(other.id, id)
     for (const reference of new Set([...valuesOf(sent), ...references])) {
       // Another vehicle may have got the VIN after its booking.
       const given = (await names.bearersOf(tenant, reference)).flatMap(({ id: other, shipment }) =>
-        shipment?.vehicles.some((one) => one.vin === vin) && !isStoredAsGone(shipment) ? [thingKey(other)] : [],
+        hasIt(shipment) ? [thingKey(other)] : [],
       )
-      // The booking may be canceled since: this tenant ever sent it.
-      const isOfVin = (one: Claim) => one.vin === vin || given.includes(thingKey(one.shipment))
+      // The booking may be canceled since: this tenant ever sent it. A vehicle without a VIN may be its own.
+      const isOfVin = (one: Claim) =>
+        (choice.vin === 'changed' && one.vin === vin) || given.includes(thingKey(one.shipment))
       const claim = (await store.claimsOfReference(tenant, reference)).find(isOfVin)
       if (claim) return gatewayError('booking-conflict/vin', { vin, key: claim.handle })
     }
