@@ -180,11 +180,14 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, key) : []
       // An imported one has only names.
       if (!bearer && !quote && booked.length === 0) return undefined
+      const { id, names: called, approval, idsInApproval } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
+      const isLone = isOfShipment && (booked.length === 0 || approval !== '')
+      const itself = isLone ? await store.shipment(tenant, key) : undefined
       // A booking may have given its shipment to a later quote.
-      const itself = isOfShipment && booked.length === 0 ? await store.shipment(tenant, key) : undefined
-      const ids = (itself ? [itself] : booked).map((one) => note(one.id, one))
-      const { id, names: called } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
-      return { id: ids.length > 0 ? id : spelled(id), names: called, shipments: ids }
+      const isOwn = itself && (booked.length === 0 || itself.quote === '')
+      const ids = [...(isOwn ? [itself] : []), ...booked].map((one) => note(one.id, one))
+      const mayHaveMade = approval !== '' && idsInApproval.length === 0 && isLone && !itself
+      return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
 
     for (const [, value] of reference.names) {

@@ -84,6 +84,8 @@ export interface KnownQuote {
   readonly names: readonly string[]
   /** The shipments that were booked or approved from it, newest first. */
   readonly shipments: readonly string[]
+  /** True if its approval was sent, and may have made a shipment with its id that no answer has shown. */
+  readonly mayHaveMade: boolean
 }
 
 /** A shipment, as far as it is known. */
@@ -204,10 +206,12 @@ function thingsNamed(reference: Reference, known: KnownSoFar): AgreedThings | Re
   const meanings: Meaning[] = []
   const ignored: SentName[] = []
   const unasked: string[] = []
+  const unseen: string[] = []
   let booking: Claim | undefined
   for (const name of reference.names) {
     const found = reference.kind === 'quote' ? quoteNamed(name, known) : shipmentsNamed(name, reference, known)
     if (found === 'unasked') unasked.push(name[1])
+    else if (found && 'is' in found) unseen.push(...found.ids)
     else if (found && 'ids' in found) meanings.push(found)
     else {
       ignored.push(name)
@@ -216,6 +220,7 @@ function thingsNamed(reference: Reference, known: KnownSoFar): AgreedThings | Re
   }
   // The rest of the decision would ask for what it may not need.
   if (known.missing.length > 0) return { is: 'unknown' }
+  if (unseen.length > 0) return { is: 'look', ids: [...new Set(unseen)] }
   const [one] = meanings
   let ids = idsInAll(meanings)
   if (one && ids.length === 0) ids = idsInAll(withOlderQuotes(meanings, reference, known))
@@ -244,12 +249,15 @@ function quoteNamed([field, value]: SentName, known: KnownSoFar): Meaning | unde
   return { field, value, ids, bearers: ids, namedBy: 'quote', quote }
 }
 
-/** Returns the shipments that a name means; else the booking in doubt that it may mean, or `unasked` until the service is asked. */
+/**
+ * Returns the shipments that a name means; else the booking in doubt that it may mean, `unasked` until the service is asked, or the look at
+ * the shipment that an approval may have made.
+ */
 function shipmentsNamed(
   [field, value]: SentName,
   reference: Reference,
   known: KnownSoFar,
-): Meaning | Claim | 'unasked' | undefined {
+): Meaning | Claim | Look | 'unasked' | undefined {
   const { bearers, itself } = known.names.get(value) ?? UNNAMED
   const [newest] = bearers
   if (newest && newest.name !== value) {
@@ -261,8 +269,12 @@ function shipmentsNamed(
   const unlessInDoubt = (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) => {
     const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
     const meaning = { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
-    const isNone = ids.every((id) => isGone(id, known))
-    return (isNone ? openBookingOf(value, quotesOfName(meaning, known), known) : undefined) ?? meaning
+    if (!ids.every((id) => isGone(id, known))) return meaning
+    const open = openBookingOf(value, quotesOfName(meaning, known), known)
+    // An approval without an answer may have made a shipment, after those that are gone.
+    if (open || !quote?.mayHaveMade || ids.length === 0) return open ?? meaning
+    if (!isSeen(quote.id, known)) return { is: 'look', ids: [quote.id] } as const
+    return isGone(quote.id, known) ? meaning : { ...meaning, ids: [quote.id], bearers: [quote.id, ...all] }
   }
 
   const named = bearers.find(({ kind }) => kind === 'quote')
