@@ -269,10 +269,11 @@ function shipmentsNamed(
   const unlessInDoubt = (namedBy: NamedBy, ids: readonly string[], quote?: KnownQuote) => {
     const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
     const meaning = { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
-    if (!ids.every((id) => isGone(id, known))) return meaning
-    const open = openBookingOf(value, quotesOfName(meaning, known), known)
-    // An approval without an answer may have made a shipment, after those that are gone.
+    const isNone = ids.every((id) => isGone(id, known))
+    const open = isNone ? openBookingOf(value, quotesOfName(meaning, known), known) : undefined
     if (open || !quote?.mayHaveMade || ids.length === 0) return open ?? meaning
+    // An approval without an answer may have made a shipment: after those that are gone, or with the id that the value is.
+    if (!isNone && !isSameThing(value, quote.id)) return meaning
     if (!isSeen(quote.id, known)) return { is: 'look', ids: [quote.id] } as const
     return isGone(quote.id, known) ? meaning : { ...meaning, ids: [quote.id], bearers: [quote.id, ...all] }
   }
