@@ -408,7 +408,9 @@ async function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment, tenant
     kind === 'shipment' && givenBy === 'caller' && !isStoredAsGone(shipment)
   // The service's id of the quote is no name of another shipment, whatever was answered before.
   const isQuoteId = isSameThing(name, plan.subject.id ?? '')
-  if (!isSameThing(name, id) && (isQuoteId || !bearers.some(bears)))
+  // The names of the quote find what was booked from it, which may be several.
+  const isOfQuote = isSameThing((await names.shipment(tenant, id))?.quote ?? '', plan.subject.id ?? '')
+  if (!isOfQuote && !isSameThing(name, id) && (isQuoteId || !bearers.some(bears)))
     await names.write({ names: namesOfShipment(tenant, id, [name], undefined) })
   return answer
 }
