@@ -39,6 +39,7 @@ import {
   namesOfShipment,
   type RememberedQuote,
   type SeenShipment,
+  valuesOf,
 } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
@@ -64,13 +65,22 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   const { tenant } = caller
   const subject = await quoteNamedBy(requireReference(call), call, rooms)
   const plan = plannedCall(call, subject)
+  const called = valuesOf(subject.meant)
   const answer = await approving(tenant, subject.quote, sending.deadline, rooms, (approval) =>
-    approveOnce(plan, approval, tenant, sending, rooms),
+    approveOnce(plan, called, approval, tenant, sending, rooms),
   )
   return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
 }
 
-async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string, sending: Sending, rooms: CallRooms) {
+/** `called` are the names by which the call means the quote. */
+async function approveOnce(
+  plan: Plan,
+  called: readonly string[],
+  approval: RunningApproval,
+  tenant: string,
+  sending: Sending,
+  rooms: CallRooms,
+) {
   const { names, inspect, config } = rooms
   const { before, isHeld, takeBack } = approval
   const read = readingOnce(tenant, sending, rooms)
@@ -78,12 +88,12 @@ async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string
   const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
   if (booked) {
     await takeBack()
-    return bookedAlready(plan, booked, tenant, names)
+    return bookedAlready(plan, booked, called, tenant, names)
   }
   const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
   if (earlier) {
     await recordApproval(before, earlier, tenant, rooms)
-    return bookedAlready(plan, earlier, tenant, names)
+    return bookedAlready(plan, earlier, called, tenant, names)
   }
   for (const other of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = async () => {
@@ -102,7 +112,7 @@ async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
-    return bookedAlready(plan, made, tenant, names)
+    return bookedAlready(plan, made, called, tenant, names)
   }
   approval.isSent = true
   const reply = await sendChange(plan, { ...sending, mayWrite: isHeld }, rooms)
@@ -394,24 +404,35 @@ function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLi
   }
 }
 
-/** Answers from a shipment that stands. From then on, the number that the answer shows means it, unless it is another one's. */
-async function bookedAlready(plan: Plan, { id, body = {} }: SeenShipment, tenant: string, names: Names) {
+/**
+ * Answers from a shipment that stands. From then on, the number that the answer shows and the names of the call mean it, unless they are
+ * another one's.
+ */
+async function bookedAlready(
+  plan: Plan,
+  { id, body = {} }: SeenShipment,
+  called: readonly string[],
+  tenant: string,
+  names: Names,
+) {
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
   const answer = answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
     ...reply,
     Message: `The transportation is already booked, as shipment ${shown}, so the quote was not approved again.`,
   }))
-  const { ShipmentNumber: name = '' } = answer.reply
-  const bearers = await names.bearersOf(tenant, name)
+  const quote = plan.subject.id ?? ''
+  // The names of the quote find what was booked from it, which may be several.
+  if (isSameThing((await names.shipment(tenant, id))?.quote ?? '', quote)) return answer
   const bears = ({ kind, givenBy, shipment }: NameWithBearer) =>
     kind === 'shipment' && givenBy === 'caller' && !isStoredAsGone(shipment)
-  // The service's id of the quote is no name of another shipment, whatever was answered before.
-  const isQuoteId = isSameThing(name, plan.subject.id ?? '')
-  // The names of the quote find what was booked from it, which may be several.
-  const isOfQuote = isSameThing((await names.shipment(tenant, id))?.quote ?? '', plan.subject.id ?? '')
-  if (!isOfQuote && !isSameThing(name, id) && (isQuoteId || !bearers.some(bears)))
-    await names.write({ names: namesOfShipment(tenant, id, [name], undefined) })
+  const given: string[] = []
+  for (const name of new Set([answer.reply['ShipmentNumber'] ?? '', ...called])) {
+    // The service's id of the quote is no name of another shipment, whatever was answered before.
+    const isFree = isSameThing(name, quote) || !(await names.bearersOf(tenant, name)).some(bears)
+    if (isFree && !isSameThing(name, id)) given.push(name)
+  }
+  if (given.length > 0) await names.write({ names: namesOfShipment(tenant, id, given, undefined) })
   return answer
 }
 

@@ -289,15 +289,18 @@ function shipmentsNamed(
     // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
     const isNewest = named !== undefined && named === newest
     const isFree = isNewest || (booked.every((id) => isGone(id, known)) && !own)
-    const quote = isFree ? quoteWithId(named?.id ?? value, known) : undefined
-    const ofQuote = quote?.shipments ?? []
+    // A VIN may choose another vehicle of the quote.
+    const mayHaveIt = (id: string) => reference.vin !== '' && hadVin(known.shipments.get(id), reference.vin)
+    const isElsewhere = named !== undefined && reference.vin !== '' && !booked.some(mayHaveIt)
+    const quote = isFree || isElsewhere ? quoteWithId(named?.id ?? value, known) : undefined
+    const ofQuote = (quote?.shipments ?? []).filter((id) => isFree || mayHaveIt(id))
     // A shipment without a quote may be one that there never was, although an event spoke of it.
     const isLater = (id: string, one: string) =>
       one === itself
         ? id !== one && (!madeFrom || since(id, known) >= since(one, known))
         : since(id, known) > since(one, known)
     // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
-    const newer = ofQuote.filter((id) => booked.every((one) => isLater(id, one)))
+    const newer = ofQuote.filter((id) => !isFree || booked.every((one) => isLater(id, one)))
     // Once all are gone, an older quote's number means its own shipments again.
     const ids = isNewest ? [...ofQuote, ...booked] : [...booked, ...newer]
     const namedBy = itself === undefined ? 'caller' : newer.some((id) => !isGone(id, known)) ? 'quote' : 'service'
