@@ -1,7 +1,9 @@
 import type { Draft } from '../language/mapping/paths.ts'
+import { isSameThing } from '../language/text/service-text.ts'
+import { isStoredAsGone } from '../outside/store/store.ts'
 import { chooseVehicle } from '../state/names/resolve.ts'
 import { plannedCall, requireReference } from './plan.ts'
-import { lookFor, numberUnknown, sentenceOnNames, shipmentNamedBy, vinError } from './subject.ts'
+import { lookFor, numberUnknown, type ShipmentSubject, sentenceOnNames, shipmentNamedBy, vinError } from './subject.ts'
 import type { AskingCall, AskingRooms } from './verb.ts'
 import { answerOf, type Version1Answer, withSentence } from './version1-answer.ts'
 
@@ -9,12 +11,17 @@ import { answerOf, type Version1Answer, withSentence } from './version1-answer.t
 export async function read(call: AskingCall, rooms: AskingRooms): Promise<Version1Answer> {
   const { request, caller, sending } = call
   const reference = requireReference(call)
-  const subject = await shipmentNamedBy(reference, call, rooms)
-  const plan = plannedCall(call, subject)
-
   const { action, nameFields } = request.compiled
-  const seen =
-    subject.seen ?? (await lookFor(caller.tenant, sending, rooms, nameFields).read(subject.id, subject.stored))
+  const look = lookFor(caller.tenant, sending, rooms, nameFields)
+  const shown = async (one: ShipmentSubject) => one.seen ?? look.read(one.id, one.stored)
+  let subject = await shipmentNamedBy(reference, call, rooms)
+  let seen = await shown(subject)
+  if (seen.state !== 'live' && !subject.seen && !isStoredAsGone(subject.stored)) {
+    // Now that it is gone, its names may mean another one, or a booking in doubt.
+    subject = await shipmentNamedBy(reference, call, rooms)
+    if (!isSameThing(subject.id, seen.id)) seen = await shown(subject)
+  }
+  const plan = plannedCall(call, subject)
   if (!seen.body) throw numberUnknown('shipment', reference.names)
   rooms.inspect(action.name, seen.body)
 
