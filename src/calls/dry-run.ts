@@ -25,6 +25,7 @@ import {
   ignoredSentence,
   NO_SUBJECT,
   notMeant,
+  numberUnknown,
   quoteSubject,
   referenceOf,
   sentenceOnNames,
@@ -180,6 +181,10 @@ async function lookAtNamed(
       const stored = await names.shipment(tenant, resolution.id)
       const subject = shipmentSubject(reference, resolution, stored, undefined)
       const plan = withoutEffect(planCall(request, subject, settings))
+      if (stored?.state === 'gone' && reference.use === 'read') {
+        const unknown = numberUnknown('shipment', reference.names)
+        return { ...refused(plan, unknown, resolution.field), remarks: [asLastShown([stored.id], rooms)] }
+      }
       const example = await exampleAbout(resolution, stored, request, tenant, rooms)
       const sentence = sentenceOnNames(reference, resolution)
       const isUpdate = reference.use === 'update'

@@ -137,7 +137,7 @@ async function call(
     ...(secret !== undefined && { authorization: basic(CLIENT.id, String(secret)) }),
   }
   if (verb === 'read')
-    return get(gateway, `/getShipment.php?${new URLSearchParams(sent as Record<string, string>)}`, ownHeaders)
+    return get(gateway, `${prefix}/getShipment.php?${new URLSearchParams(sent as Record<string, string>)}`, ownHeaders)
   const [path, fields] = CALLS.get(verb) ?? expect.fail(`no verb ${verb}`)
   return post(gateway, prefix + path, { ...fields, ...sent }, ownHeaders)
 }
