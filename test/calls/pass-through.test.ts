@@ -288,7 +288,7 @@ describe('a reply', () => {
   })
 
   test('of any size is never buffered: the sender waits for the reader, in both directions', async () => {
-    const size = 48 * 1024 * 1024
+    const size = 192 * 1024 * 1024
     const block = Buffer.alloc(256 * 1024, 'x')
     /** Returns the number of bytes by which the sender is ahead of the slow reader. */
     const race = () => {
@@ -324,7 +324,7 @@ describe('a reply', () => {
     const [reply] = (await once(upload, 'response')) as [IncomingMessage]
     for (const { read, mostAhead } of [await down.readAll(reply), await uploaded.promise]) {
       expect(read).toBe(size)
-      // Some of it is in the system's buffers.
+      // Some of it is in the buffers of the system, which may grow to 36 MiB for each of the two connections.
       expect(mostAhead).toBeLessThan(size / 2)
     }
   })
