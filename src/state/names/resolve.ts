@@ -284,27 +284,26 @@ function shipmentsNamed(
   // A caller's own name comes before one that the service happened to give.
   const booked = itself === undefined ? idsBy('caller') : [itself]
   if (booked.length > 0) {
-    // The caller was shown the id of a quote that has no number of its own.
-    const { own, quote: madeFrom } = known.shipments.get(itself ?? '')?.stored ?? {}
-    // The newest quote got the name after these bookings, or they do not bear it any more, so its shipment does.
+    // The newest quote got the name after these bookings, so its shipment has the name, too.
     const isNewest = named !== undefined && named === newest
-    const isFree = isNewest || (booked.every((id) => isGone(id, known)) && !own)
-    // A VIN may choose another vehicle of the quote.
+    // A VIN that these never had may choose another vehicle of the quote.
     const mayHaveIt = (id: string) => reference.vin !== '' && hadVin(known.shipments.get(id), reference.vin)
     const isElsewhere = named !== undefined && reference.vin !== '' && !booked.some(mayHaveIt)
-    const quote = isFree || isElsewhere ? quoteWithId(named?.id ?? value, known) : undefined
-    const ofQuote = (quote?.shipments ?? []).filter((id) => isFree || mayHaveIt(id))
+    // The caller was shown the id of a quote that has no number of its own.
+    const { own, quote: madeFrom } = known.shipments.get(itself ?? '')?.stored ?? {}
+    const areGone = !own && booked.every((id) => isGone(id, known))
+    const quote = isNewest || isElsewhere || areGone ? quoteWithId(named?.id ?? value, known) : undefined
     // A shipment without a quote may be one that there never was, although an event spoke of it.
     const isLater = (id: string, one: string) =>
       one === itself
         ? id !== one && (!madeFrom || since(id, known) >= since(one, known))
         : since(id, known) > since(one, known)
-    // Without what was booked before they were gone: a repeated cancellation of them does not mean that.
-    const newer = ofQuote.filter((id) => !isFree || booked.every((one) => isLater(id, one)))
-    // Once all are gone, an older quote's number means its own shipments again.
-    const ids = isNewest ? [...ofQuote, ...booked] : [...booked, ...newer]
-    const namedBy = itself === undefined ? 'caller' : newer.some((id) => !isGone(id, known)) ? 'quote' : 'service'
-    return unlessInDoubt(namedBy, ids, quote)
+    // Not what was booked before they were gone: a repeated cancellation of them does not mean that.
+    const bearsName = (id: string) =>
+      isNewest || (isElsewhere && mayHaveIt(id)) || (areGone && booked.every((one) => isLater(id, one)))
+    const ofQuote = (quote?.shipments ?? []).filter(bearsName)
+    const namedBy = itself === undefined ? 'caller' : ofQuote.some((id) => !isGone(id, known)) ? 'quote' : 'service'
+    return unlessInDoubt(namedBy, isNewest ? [...ofQuote, ...booked] : [...booked, ...ofQuote], quote)
   }
   const ofService = idsBy('service')
   const id = named?.id ?? (ofService.length === 0 ? value : undefined)
