@@ -26,7 +26,6 @@ import {
   type KnownVehicles,
   LockTimeout,
   type NamesWrite,
-  type NameWithBearer,
   type QuoteChange,
   type Store,
   StoreDown,
@@ -39,7 +38,6 @@ import {
   namesOfShipment,
   type RememberedQuote,
   type SeenShipment,
-  valuesOf,
 } from '../state/names/names.ts'
 import type { Reference } from '../state/names/resolve.ts'
 import {
@@ -65,22 +63,13 @@ export async function approve(call: CallInHand, rooms: CallRooms): Promise<Answe
   const { tenant } = caller
   const subject = await quoteNamedBy(requireReference(call), call, rooms)
   const plan = plannedCall(call, subject)
-  const called = valuesOf(subject.meant)
   const answer = await approving(tenant, subject.quote, sending.deadline, rooms, (approval) =>
-    approveOnce(plan, called, approval, tenant, sending, rooms),
+    approveOnce(plan, approval, tenant, sending, rooms),
   )
   return { ...answer, body: JSON.stringify(withSentence(ignoredSentence(subject.ignored))(answer.reply)) }
 }
 
-/** `called` are the names by which the call means the quote. */
-async function approveOnce(
-  plan: Plan,
-  called: readonly string[],
-  approval: RunningApproval,
-  tenant: string,
-  sending: Sending,
-  rooms: CallRooms,
-) {
+async function approveOnce(plan: Plan, approval: RunningApproval, tenant: string, sending: Sending, rooms: CallRooms) {
   const { names, inspect, config } = rooms
   const { before, isHeld, takeBack } = approval
   const read = readingOnce(tenant, sending, rooms)
@@ -88,12 +77,12 @@ async function approveOnce(
   const booked = await firstLive((await names.shipmentsOf(tenant, before)).slice(0, MAX_READS), read)
   if (booked) {
     await takeBack()
-    return bookedAlready(plan, booked, called, tenant, names)
+    return bookedAlready(plan, booked, before, tenant, names)
   }
   const earlier = before.approval !== '' && mayRead ? await shipmentOfApproval(before, read) : undefined
   if (earlier) {
     await recordApproval(before, earlier, tenant, rooms)
-    return bookedAlready(plan, earlier, called, tenant, names)
+    return bookedAlready(plan, earlier, before, tenant, names)
   }
   for (const other of mayRead ? await approvedBefore(before, tenant, rooms) : []) {
     const find = async () => {
@@ -112,7 +101,7 @@ async function approveOnce(
     if (!made) continue
     await takeBack()
     await recordApproval(quote, made, tenant, rooms)
-    return bookedAlready(plan, made, called, tenant, names)
+    return bookedAlready(plan, made, before, tenant, names)
   }
   approval.isSent = true
   const reply = await sendChange(plan, { ...sending, mayWrite: isHeld }, rooms)
@@ -405,13 +394,13 @@ function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLi
 }
 
 /**
- * Answers from a shipment that stands. From then on, the number that the answer shows and the names of the call mean it, unless they are
- * another one's.
+ * Answers from a shipment that stands. From then on, it counts as the quote's, unless it was booked from another one, and the number of the
+ * quote means it, unless that means another one that stands.
  */
 async function bookedAlready(
   plan: Plan,
   { id, body = {} }: SeenShipment,
-  called: readonly string[],
+  quote: RememberedQuote,
   tenant: string,
   names: Names,
 ) {
@@ -421,18 +410,21 @@ async function bookedAlready(
     ...reply,
     Message: `The transportation is already booked, as shipment ${shown}, so the quote was not approved again.`,
   }))
-  const quote = plan.subject.id ?? ''
-  // The names of the quote find what was booked from it, which may be several.
-  if (isSameThing((await names.shipment(tenant, id))?.quote ?? '', quote)) return answer
-  const bears = ({ kind, givenBy, shipment }: NameWithBearer) =>
-    kind === 'shipment' && givenBy === 'caller' && !isStoredAsGone(shipment)
-  const given: string[] = []
-  for (const name of new Set([answer.reply['ShipmentNumber'] ?? '', ...called])) {
-    // The service's id of the quote is no name of another shipment, whatever was answered before.
-    const isFree = isSameThing(name, quote) || !(await names.bearersOf(tenant, name)).some(bears)
-    if (isFree && !isSameThing(name, id)) given.push(name)
-  }
-  if (given.length > 0) await names.write({ names: namesOfShipment(tenant, id, given, undefined) })
+  const { own: name = quote.id } = quote
+  const named = (await names.bearersOf(tenant, name)).flatMap(({ kind, givenBy, shipment }) =>
+    kind === 'shipment' && givenBy === 'caller' && shipment ? [shipment] : [],
+  )
+  const standing = named.filter((one) => !isStoredAsGone(one))
+  const before = (await names.shipment(tenant, id))?.quote ?? ''
+  const isOfQuote = isSameThing(before, quote.id)
+  // The quote's names find what was booked from it, which may be several, unless one means a shipment that is gone.
+  const isFound = isSameThing(name, id) || (isOfQuote && standing.length === named.length)
+  const isFree = !isFound && standing.every((one) => isSameThing(one.id, id))
+  // One with the id of its quote is found by that quote's names as well.
+  const mayChange = !isOfQuote && (before === '' || isSameThing(before, id))
+  const shipment = mayChange ? { tenant, id, quote: quote.id } : undefined
+  if (shipment || isFree)
+    await names.write({ names: isFree ? namesOfShipment(tenant, id, [name], undefined) : [], shipment })
   return answer
 }
 

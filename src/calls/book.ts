@@ -190,7 +190,10 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments }
+  // The booking of another of its names may be of this vehicle, too.
+  const hasOtherName = quote.names.some((name) => !values.includes(name) && !isSameThing(name, quote.id))
+  const booked = hasOtherName ? await names.bookedFrom(tenant, quote.id) : []
+  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments: [...shipments, ...booked] }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */

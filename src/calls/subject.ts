@@ -112,7 +112,7 @@ export async function quoteSubject(
   const meant = sent.filter(([field]) => !ignored.some(([other]) => other === field))
   const quote = await names.quote(tenant, id, valuesOf(meant))
   const [, sentNumber] = meant.find(([field]) => field === 'ShipmentNumber') ?? []
-  return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, meant, ignored }
+  return { ...NO_SUBJECT, id: quote.id, own: sentNumber ?? quote.own, quote, ignored }
 }
 
 /** Makes a call's look at the service. Everything that a read shows is noted. */
