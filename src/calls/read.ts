@@ -15,13 +15,14 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   const look = lookFor(caller.tenant, sending, rooms, nameFields)
   const shown = async (one: ShipmentSubject) => one.seen ?? look.read(one.id, one.stored)
   let subject = await shipmentNamedBy(reference, call, rooms)
+  let plan = plannedCall(call, subject)
   let seen = await shown(subject)
   if (seen.state !== 'live' && !subject.seen && !isStoredAsGone(subject.stored)) {
     // Now that it is gone, its names may mean another one, or a booking in doubt.
     subject = await shipmentNamedBy(reference, call, rooms)
+    plan = plannedCall(call, subject)
     if (!isSameThing(subject.id, seen.id)) seen = await shown(subject)
   }
-  const plan = plannedCall(call, subject)
   if (!seen.body) throw numberUnknown('shipment', reference.names)
   rooms.inspect(action.name, seen.body)
 
