@@ -181,7 +181,7 @@ async function lookAtNamed(
       const stored = await names.shipment(tenant, resolution.id)
       const subject = shipmentSubject(reference, resolution, stored, undefined)
       const plan = withoutEffect(planCall(request, subject, settings))
-      if (stored?.state === 'gone' && reference.use === 'read') {
+      if (stored?.state === 'gone' && reference.use !== 'cancel' && plan.problems.length === 0) {
         const unknown = numberUnknown('shipment', reference.names)
         return { ...refused(plan, unknown, resolution.field), remarks: [asLastShown([stored.id], rooms)] }
       }
