@@ -34,7 +34,7 @@ import {
   noteInDoubt,
   noteReplied,
   noteSeen,
-  numberUnknown,
+  notMeant,
   seenShipment,
   shipmentNamedBy,
   unknownWhileUnderWay,
@@ -72,7 +72,8 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
   const verify = async (reply: UpstreamReply) => {
     if (isNotFound(reply)) {
       await noteSeen(tenant, goneShipment(id), rooms)
-      throw numberUnknown('shipment', reference.names)
+      // Now that it is gone, its names may mean a booking in doubt.
+      throw notMeant((await rooms.names.resolve(reference, tenant)).resolution, reference)
     }
     if (!isSuccess(reply.status)) throw refusal(reply, compiled.nameFields)
     return { ...shipmentWithId(reply, id), id }
