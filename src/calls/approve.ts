@@ -336,8 +336,12 @@ export async function bookingsOf({ names }: RememberedQuote, tenant: string, sto
 /** Returns the error of an approval while a booking under a name of the quote is under way or has an unknown outcome. */
 async function openBookingError(quote: RememberedQuote, tenant: string, store: Store) {
   const open = (await bookingsOf(quote, tenant, store)).find(isOpen)
-  return open && (open.state === 'sending' ? bookingUnderWay(open) : outcomeUnknown(open.handle))
+  return open && openError(open)
 }
+
+/** Returns the error of a call that a booking under way, or with an unknown outcome, keeps from being sent. */
+export const openError = (open: Claim) =>
+  open.state === 'sending' ? bookingUnderWay(open) : outcomeUnknown(open.handle)
 
 /** Foresees an approval of a quote that the store knows. */
 export async function foreseeApproval(

@@ -19,7 +19,7 @@ import {
 } from '../outside/service/proofs.ts'
 import type { UpstreamReply } from '../outside/service/reply.ts'
 import { type Sending, shipmentRead } from '../outside/service/service.ts'
-import { isOfOtherVehicle } from '../outside/store/claim.ts'
+import { isOfOtherVehicle, isOtherVehicle } from '../outside/store/claim.ts'
 import {
   type BookedVehicle,
   type Claim,
@@ -29,11 +29,17 @@ import {
   type NotedApproval,
   type Vehicle,
 } from '../outside/store/store.ts'
-import { type Booking, type BookingIdentity, holdersOf, type MadeBooking } from '../state/bookings/bookings.ts'
+import {
+  type Booking,
+  type BookingIdentity,
+  holdersOf,
+  type MadeBooking,
+  requestOf,
+} from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment } from '../state/names/names.ts'
 import { vehiclesIn } from '../state/names/resolve.ts'
-import { mayBeUnderWay, withQuoteLock } from './approve.ts'
+import { bookingsOf, mayBeUnderWay, openError, withQuoteLock } from './approve.ts'
 import {
   type ApprovedQuote,
   isFurtherVehicle,
@@ -105,7 +111,7 @@ async function bookOnce(
   rooms: CallRooms,
 ): Promise<Answer> {
   const { bookings } = rooms
-  const { approved, shipments } = trip
+  const { approved } = trip
   const claimed = await bookings.claim(booking)
   if ('answer' in claimed) return claimed.answer
   const held = { ...sending, mayWrite: () => sending.mayWrite?.() !== false && claimed.isHeld() }
@@ -116,7 +122,7 @@ async function bookOnce(
     const mergeable = approved
       ? await beforeSending(mergeableShipments(approved, claimed.claim, rooms))
       : NONE_MERGEABLE
-    await beforeSending(requireOtherVehicle(shipments, mergeable, claimed.claim, booking.look, rooms))
+    await beforeSending(requireOtherVehicle(trip, mergeable, claimed.claim, booking.look, rooms))
     made = approved
       ? await makeOfApproved(plan, approved, mergeable, claimed.claim, held, rooms)
       : await sendBooking(plan, claimed.claim, held, rooms)
@@ -126,14 +132,22 @@ async function bookOnce(
   return bookings.made(claimed, made)
 }
 
-/** Throws if the booking's reference is the number of a live shipment that no booking of it made, and that may have its vehicle. */
+/**
+ * Throws if another name of the booking's quote has a booking in doubt that may be of its vehicle, or if its reference is the number of a
+ * live shipment that no booking of it made, and that may have its vehicle.
+ */
 async function requireOtherVehicle(
-  shipments: readonly string[],
+  { subject: { quote }, hasOtherName, shipments }: QuoteOfBooking,
   mergeable: Mergeable,
   claim: Claim,
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
+  const ofQuote = quote && hasOtherName ? await bookingsOf(quote, claim.tenant, rooms.store) : []
+  const mayBeThis = (one: Claim) =>
+    isOpen(one) && one.handle !== claim.handle && isSameThing(requestOf(one).quote ?? '', quote?.id ?? '')
+  const open = ofQuote.find((one) => mayBeThis(one) && !isOtherVehicle(claim, one, undefined))
+  if (open) throw openError(open)
   for (const id of await unbooked(shipments, mergeable, claim, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
@@ -172,7 +186,9 @@ interface QuoteOfBooking {
   readonly called: readonly string[]
   /** The approvals that were noted with them when the quote was looked up. */
   readonly noted: readonly NotedApproval[]
-  /** The shipments that have its reference without a quote. */
+  /** True if its quote has other names, under which bookings may be of its vehicle, too. */
+  readonly hasOtherName: boolean
+  /** The shipments that have its reference without a quote, and those of its quote if that has other names. */
   readonly shipments: readonly string[]
 }
 
@@ -180,7 +196,7 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments }
+  if (!quote) return { subject, approved: undefined, called: values, noted: [], hasOtherName: false, shipments }
   const sendsQuoteId = quote.approval === 'approved'
   // One of them may find the quote in another case.
   const called = [...values, ...bearers.map(({ name }) => name)]
@@ -190,10 +206,10 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  // The booking of another of its names may be of this vehicle, too.
   const hasOtherName = quote.names.some((name) => !values.includes(name) && !isSameThing(name, quote.id))
   const booked = hasOtherName ? await names.bookedFrom(tenant, quote.id) : []
-  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments: [...shipments, ...booked] }
+  const meant = { ...subject, sendsQuoteId }
+  return { subject: meant, approved, called, noted, hasOtherName, shipments: [...shipments, ...booked] }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
