@@ -186,7 +186,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // A booking may have given its shipment to a later quote.
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
       const ids = [...(isOwn ? [itself] : []), ...booked].map((one) => note(one.id, one))
-      const mayHaveMade = approval !== '' && idsInApproval.length === 0 && isLone && !itself
+      const mayHaveMade = idsInApproval.length === 0 && isLone && !itself ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
 

@@ -8,7 +8,7 @@ import {
   serviceId,
   thingKey,
 } from '../../language/text/service-text.ts'
-import type { Claim, StoredShipment, Vehicle } from '../../outside/store/store.ts'
+import type { Claim, Quote, StoredShipment, Vehicle } from '../../outside/store/store.ts'
 import { requestOf } from '../bookings/bookings.ts'
 
 /*
@@ -84,8 +84,8 @@ export interface KnownQuote {
   readonly names: readonly string[]
   /** The shipments that were booked or approved from it, newest first. */
   readonly shipments: readonly string[]
-  /** True if its approval was sent, and may have made a shipment with its id that no answer has shown. */
-  readonly mayHaveMade: boolean
+  /** The state of its approval, if that may have made a shipment with its id that no answer has shown. */
+  readonly mayHaveMade: Quote['approval']
 }
 
 /** A shipment, as far as it is known. */
@@ -272,8 +272,8 @@ function shipmentsNamed(
     const isNone = ids.every((id) => isGone(id, known))
     const open = isNone ? openBookingOf(value, quotesOfName(meaning, known), known) : undefined
     if (open || !quote?.mayHaveMade || ids.length === 0) return open ?? meaning
-    // An approval without an answer may have made a shipment: after those that are gone, or with the id that the value is.
-    if (!isNone && !isSameThing(value, quote.id)) return meaning
+    // An approval may have made a shipment: with the id that the value is, or, if it has no answer, after those that are gone.
+    if (!isSameThing(value, quote.id) && !(isNone && quote.mayHaveMade === 'sent')) return meaning
     if (!isSeen(quote.id, known)) return { is: 'look', ids: [quote.id] } as const
     return isGone(quote.id, known) ? meaning : { ...meaning, ids: [quote.id], bearers: [quote.id, ...all] }
   }
