@@ -423,7 +423,7 @@ const hadVin = (shipment: KnownShipment | undefined, vin: string): boolean => {
 
 interface ChosenShipment {
   readonly id: string
-  /** False if its vehicle without a VIN is not known to have had the call's VIN. */
+  /** False if its vehicle is not known to have, or to have had, the call's VIN. */
   readonly isCertain: boolean
 }
 
@@ -449,7 +449,7 @@ function chooseShipment(
   const choice = chooseVehicle(reference, candidates)
   if ('is' in choice) return choice
   const { id } = choice.shipment
-  const isCertain = choice.vin !== 'new' || mayHave(id)
+  const isCertain = (choice.vin !== 'new' && choice.vin !== 'changed') || mayHave(id)
   // A vehicle without a VIN is not that of a shipment that was canceled after it was booked: a repeated cancellation must not mean it. One
   // with a VIN is none of these.
   const isOther = (one: string) => choice.vin === 'changed' || (!isCertain && since(id, known) < since(one, known))
