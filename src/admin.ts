@@ -1,10 +1,10 @@
 import { type Context, Hono } from 'hono'
-import type { AdminRoute, GatewayRooms, Pages } from './app.ts'
 import { alive, problemDetails, readiness, reply, toGatewayError } from './edge/answers.ts'
 import type { Env } from './edge/door.ts'
 import { requireMethod } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { type GatewayError, gatewayError } from './language/errors.ts'
+import type { AdminRoute, GatewayRooms, Pages } from './routes.ts'
 
 /** Builds the app of the admin listener, which is for operators only. */
 export function createAdmin({ browserChecks, ready, metrics }: GatewayRooms, pages: Pages): Hono<Env> {

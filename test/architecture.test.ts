@@ -10,7 +10,7 @@ import { ROOT } from './command.ts'
  */
 
 interface Source {
-  /** From the root of the repository: `src/app.ts`. */
+  /** From the root of the repository: `src/routes.ts`. */
   readonly path: string
   readonly text: string
 }

@@ -8,7 +8,7 @@ import type { Tracing } from '../runtime/tracing.ts'
 import { type BodyDemand, makeRoomToRead, untouched } from './body/receive.ts'
 import type { BrowserChecks } from './callers/browsers.ts'
 import type { Caller, Credentials, PassThrough } from './callers/caller.ts'
-import type { Shares } from './callers/shares.ts'
+import type { Shares } from './limits/shares.ts'
 import { requireMethod } from './routing.ts'
 
 /*

@@ -2,7 +2,7 @@ import { type GatewayError, gatewayError } from '../language/errors.ts'
 import type { Endpoint } from '../language/mapping/catalog.ts'
 
 /**
- * Decides the path that `app.ts` routes a request by. Each kind of route has its own prefix, so a caller's path cannot
+ * Decides the path that `routes.ts` routes a request by. Each kind of route has its own prefix, so a caller's path cannot
  * match a route of another kind.
  */
 type Route =

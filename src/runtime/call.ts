@@ -6,9 +6,9 @@ import type { GatewayError } from '../language/errors.ts'
 import type { CompiledAction } from '../language/mapping/compile.ts'
 import type { Fields } from '../language/mapping/fields.ts'
 import type { Note } from '../language/mapping/request.ts'
-import type { Recording } from './record.ts'
+import type { Recording } from './recorder.ts'
 
-/** The resources that a request holds; `callers/shares.ts` limits them. */
+/** The resources that a request holds; `limits/shares.ts` limits them. */
 export interface Share {
   readonly source: Source
   /** Throws if there would be no room for the request once it is complete. */

@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import { expect, test } from 'vitest'
 import { createAcceptedCredentials } from '../../src/edge/callers/client.ts'
-import { createShares } from '../../src/edge/callers/shares.ts'
+import { createShares } from '../../src/edge/limits/shares.ts'
 
 test('an accepted credential is displaced by ten thousand others, or fewer if they are long', () => {
   const { kept, open } = createAcceptedCredentials(

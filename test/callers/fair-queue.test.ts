@@ -1,7 +1,7 @@
 /** Promise: sources take turns, and strangers cannot fill a queue that others wait in (contract, section 5). */
 
 import { expect, test } from 'vitest'
-import { createFairQueue, type Turn } from '../../src/edge/callers/turns.ts'
+import { createFairQueue, type Turn } from '../../src/edge/limits/turns.ts'
 
 /** A queue for sixteen calls: half of them may wait, a quarter from one source. */
 function openQueue(rankOf?: (source: string) => number) {

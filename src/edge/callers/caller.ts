@@ -14,8 +14,8 @@ import type { ServiceCredential, Upstream } from '../../outside/service/upstream
 import type { Share } from '../../runtime/call.ts'
 import type { Logger } from '../../runtime/log.ts'
 import type { Reloads } from '../../runtime/reloads.ts'
+import type { Limits } from '../limits/rates.ts'
 import type { BrowserChecks } from './browsers.ts'
-import type { Limits } from './rates.ts'
 
 /** A caller, and its account at the service. */
 export interface Caller extends OwnCaller {

@@ -16,6 +16,7 @@ import { accepts, type UpstreamReply } from '../../outside/service/reply.ts'
 import { timeAsked } from '../../outside/service/retries.ts'
 import { type Sender, type Sending, sendingOf, shipmentRead } from '../../outside/service/service.ts'
 import type { Share } from '../../runtime/call.ts'
+import { createTurns, type Turns } from '../limits/turns.ts'
 import { BELOW_VERSION_2, version2Call } from '../routing.ts'
 import {
   accountAt,
@@ -29,7 +30,6 @@ import {
   type Prove,
   recipientsOf,
 } from './caller.ts'
-import { createTurns, type Turns } from './turns.ts'
 
 /** A credential that callers bring, and its account at the service. */
 interface KnownCredential {

@@ -5,9 +5,9 @@ import { MADE_SECRET } from '../../language/config/tenants-file.ts'
 import { gatewayError, retryAfter } from '../../language/errors.ts'
 import { type BasicPair, basicOf } from '../../outside/service/credential.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
+import { createTurns } from '../limits/turns.ts'
 import type { Caller } from './caller.ts'
 import { fastHash, isSameHash, matchesHash } from './hashes.ts'
-import { createTurns } from './turns.ts'
 
 /*
  * Checks a credential that claims to be a tenant's: each one only once by its slow hash, with few wrong guesses, and without revealing

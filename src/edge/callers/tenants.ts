@@ -4,6 +4,7 @@ import type { Settings } from '../../language/mapping/row.ts'
 import { compileNetworks, type Networks } from '../../language/networks.ts'
 import { basicOf, basicPair } from '../../outside/service/credential.ts'
 import type { Share } from '../../runtime/call.ts'
+import { createLimits } from '../limits/rates.ts'
 import {
   accountAt,
   type Caller,
@@ -19,7 +20,6 @@ import {
   wrongCredential,
 } from './caller.ts'
 import { type Candidate, type Candidates, createDecoys, createVerification } from './guesses.ts'
-import { createLimits } from './rates.ts'
 
 /** A tenant's caller, and the declaration that it was made from. */
 interface DeclaredCaller {

@@ -11,7 +11,7 @@ import { type Catalog, firstEndpoint } from '../../language/mapping/catalog.ts'
 import type { FlatBody, Problem } from '../../language/mapping/fields.ts'
 import { isObject } from '../../language/text/json.ts'
 import { openService } from '../../outside/service/service.ts'
-import { type Mask, maskedBody } from '../../runtime/record.ts'
+import { type Mask, maskedBody } from '../../runtime/recorder.ts'
 import { type RecordedCall, recordOf } from './recording.ts'
 import { classified, createRoutes, fieldsIn, targetOf } from './rehearsal.ts'
 

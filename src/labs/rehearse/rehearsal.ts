@@ -24,7 +24,7 @@ import { isUuid } from '../../language/text/service-text.ts'
 import { basicPair } from '../../outside/service/credential.ts'
 import { idAt } from '../../outside/service/proofs.ts'
 import { createBoundedCache } from '../../runtime/collections.ts'
-import { isMaskedId } from '../../runtime/record.ts'
+import { isMaskedId } from '../../runtime/recorder.ts'
 import { answered, type ComparedField, compareAnswers, comparisonsOf, masked } from './compare.ts'
 import { type RecordedCall, readRecord } from './recording.ts'
 

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
-import type { GatewayRooms } from '../../app.ts'
 import type { Answer } from '../../language/answer.ts'
 import type { CompiledAction } from '../../language/mapping/compile.ts'
+import type { GatewayRooms } from '../../routes.ts'
 import { shortSummary } from '../words.ts'
 import { type Html, publicPage, table } from './layout.ts'
 import { servedPaths } from './reference.ts'

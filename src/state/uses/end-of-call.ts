@@ -5,7 +5,7 @@ import { clientIdOf } from '../../outside/service/credential.ts'
 import type { EndCall } from '../../runtime/call.ts'
 import { CALL_LINE_END, type Logger, NAME } from '../../runtime/log.ts'
 import type { Meters } from '../../runtime/metrics.ts'
-import type { CallRecorder } from '../../runtime/record.ts'
+import type { CallRecorder } from '../../runtime/recorder.ts'
 import type { Tracing } from '../../runtime/tracing.ts'
 import { DONE, REPLAYED, type UseCounts, VERSION_2_BODY } from './counts.ts'
 

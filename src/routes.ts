@@ -12,7 +12,6 @@ import { explained, streamed, whole } from './edge/body/receive.ts'
 import type { BrowserChecks } from './edge/callers/browsers.ts'
 import { deprecationFor } from './edge/callers/caller.ts'
 import type { Callers } from './edge/callers/open.ts'
-import type { Shares } from './edge/callers/shares.ts'
 import {
   createDoor,
   type Demands,
@@ -24,12 +23,13 @@ import {
   type RouteWork,
   verifiedCaller,
 } from './edge/door.ts'
+import type { Shares } from './edge/limits/shares.ts'
 import { type Router, UNREADABLE, WEBHOOK_ROUTE } from './edge/routing.ts'
 import type { Answer } from './language/answer.ts'
 import { gatewayError } from './language/errors.ts'
 import { type EndCall, recordError } from './runtime/call.ts'
 import type { Metrics } from './runtime/metrics.ts'
-import type { CallRecorder } from './runtime/record.ts'
+import type { CallRecorder } from './runtime/recorder.ts'
 import type { Reloads } from './runtime/reloads.ts'
 import { endOfTurn } from './runtime/time.ts'
 import type { Tracing } from './runtime/tracing.ts'
