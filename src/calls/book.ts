@@ -27,6 +27,7 @@ import {
   type KnownVehicles,
   type NamesWrite,
   type NotedApproval,
+  type StoredShipment,
   type Vehicle,
 } from '../outside/store/store.ts'
 import {
@@ -39,7 +40,7 @@ import {
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
 import { formerVinsAfter, type Names, namesOfShipment } from '../state/names/names.ts'
 import { vehiclesIn } from '../state/names/resolve.ts'
-import { bookingsOf, mayBeUnderWay, openError, withQuoteLock } from './approve.ts'
+import { mayBeUnderWay, openError, withQuoteLock } from './approve.ts'
 import {
   type ApprovedQuote,
   isFurtherVehicle,
@@ -137,18 +138,21 @@ async function bookOnce(
  * live shipment that no booking of it made, and that may have its vehicle.
  */
 async function requireOtherVehicle(
-  { subject: { quote }, hasOtherName, shipments }: QuoteOfBooking,
+  trip: QuoteOfBooking,
   mergeable: Mergeable,
   claim: Claim,
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
-  const ofQuote = quote && hasOtherName ? await bookingsOf(quote, claim.tenant, rooms.store) : []
-  const mayBeThis = (one: Claim) =>
-    isOpen(one) && one.handle !== claim.handle && isSameThing(requestOf(one).quote ?? '', quote?.id ?? '')
-  const open = ofQuote.find((one) => mayBeThis(one) && !isOtherVehicle(claim, one, undefined))
-  if (open) throw openError(open)
-  for (const id of await unbooked(shipments, mergeable, claim, rooms)) {
+  const { quote } = trip.subject
+  for (const name of trip.otherNames) {
+    const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', quote?.id ?? '')
+    // A name in other letters has this booking, too.
+    const claims = (await rooms.store.claimsOfReference(claim.tenant, name)).filter(({ key }) => key !== claim.key)
+    const open = claims.find((one) => isOpen(one) && isOfQuote(one) && !isOtherVehicle(claim, one, undefined))
+    if (open) throw openError(open)
+  }
+  for (const id of await unbooked(trip, mergeable, claim, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
     const shipment = await rooms.names.shipment(claim.tenant, id)
@@ -159,20 +163,24 @@ async function requireOtherVehicle(
 
 /** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
-  shipments: readonly string[],
+  { shipments, ofOtherNames }: QuoteOfBooking,
   mergeable: Mergeable,
   wanted: BookedVehicle & { readonly tenant: string; readonly reference: string },
-  { names, store }: CallRooms,
+  { names, store, config }: CallRooms,
 ) {
   const ids: string[] = []
-  for (const id of shipments.filter((one) => !mergeable.keys().some((other) => isSameThing(one, other)))) {
-    const holders = await holdersOf(wanted.tenant, id, store)
-    if (holders.some(({ reference }) => reference === wanted.reference)) continue
-    const stored = await names.shipment(wanted.tenant, id)
+  const named = shipments.map(async (id) => ({ id, stored: await names.shipment(wanted.tenant, id), isNamed: true }))
+  const ofQuote = ofOtherNames.map((stored) => ({ id: stored.id, stored, isNamed: false }))
+  for (const { id, stored, isNamed } of [...(await Promise.all(named)), ...ofQuote]) {
+    if (mergeable.keys().some((other) => isSameThing(id, other))) continue
     // An import knows one VIN alone, and the shipment may have more vehicles.
     const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
     const isOfOther = isShown && stored?.state === 'live' && isOfOtherVehicle(wanted, stored)
-    if (!isStoredAsGone(stored) && !isOfOther) ids.push(id)
+    if (isStoredAsGone(stored) || isOfOther) continue
+    const holders = await holdersOf(wanted.tenant, id, store)
+    // Without APPROVAL_BOOKS, what an approval made is no booking.
+    const isConcerned = isNamed || holders.length > 0 || config.APPROVAL_BOOKS === 'auto'
+    if (isConcerned && !holders.some(({ reference }) => reference === wanted.reference)) ids.push(id)
   }
   return ids
 }
@@ -186,17 +194,20 @@ interface QuoteOfBooking {
   readonly called: readonly string[]
   /** The approvals that were noted with them when the quote was looked up. */
   readonly noted: readonly NotedApproval[]
-  /** True if its quote has other names, under which bookings may be of its vehicle, too. */
-  readonly hasOtherName: boolean
-  /** The shipments that have its reference without a quote, and those of its quote if that has other names. */
+  /** The shipments that have its reference without a quote. */
   readonly shipments: readonly string[]
+  /** The other names of its quote, under which its vehicle may be booked, too. */
+  readonly otherNames: readonly string[]
+  /** The shipments of its quote, if that has other names. */
+  readonly ofOtherNames: readonly StoredShipment[]
 }
 
 async function quoteOfBooking(request: Version1, tenant: string, names: Names): Promise<QuoteOfBooking> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  if (!quote) return { subject, approved: undefined, called: values, noted: [], hasOtherName: false, shipments }
+  const none = { otherNames: [], ofOtherNames: [] }
+  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments, ...none }
   const sendsQuoteId = quote.approval === 'approved'
   // One of them may find the quote in another case.
   const called = [...values, ...bearers.map(({ name }) => name)]
@@ -206,10 +217,9 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  const hasOtherName = quote.names.some((name) => !values.includes(name) && !isSameThing(name, quote.id))
-  const booked = hasOtherName ? await names.bookedFrom(tenant, quote.id) : []
-  const meant = { ...subject, sendsQuoteId }
-  return { subject: meant, approved, called, noted, hasOtherName, shipments: [...shipments, ...booked] }
+  const otherNames = quote.names.filter((name) => !values.includes(name) && !isSameThing(name, quote.id))
+  const ofOtherNames = otherNames.length > 0 ? await names.bookedFrom(tenant, quote.id) : []
+  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames, ofOtherNames }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
@@ -379,7 +389,8 @@ export async function foreseeBooking(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
-  const { subject, approved, shipments } = await quoteOfBooking(request, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, tenant, rooms.names)
+  const { subject, approved } = trip
   const planned = planCall(request, subject, profile.settings)
   const asks = approved !== undefined && rooms.config.APPROVAL_BOOKS === 'auto'
   if (!isOwn)
@@ -408,7 +419,7 @@ export async function foreseeBooking(
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
-  const standing = [...(met ? [met.shipment] : []), ...(await unbooked(shipments, mergeable, wanted, rooms))]
+  const standing = [...(met ? [met.shipment] : []), ...(await unbooked(trip, mergeable, wanted, rooms))]
   const remarks = standing.map(
     (id) =>
       `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,

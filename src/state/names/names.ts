@@ -290,9 +290,8 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // A noted one counts although it may have been taken back since, because it may also have been sent again.
       return quotes.filter(({ id, approval }) => approval !== '' || noted.includes(thingKey(id)))
     },
-    /** Returns the ids of the shipments that were booked or approved from a quote. */
-    bookedFrom: async (tenant: string, quote: string) =>
-      (await store.shipmentsOfQuote(tenant, quote)).map(({ id }) => id),
+    /** Returns the shipments that were booked or approved from a quote. */
+    bookedFrom: store.shipmentsOfQuote,
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
       const own = await store.shipmentsOfQuote(tenant, quote.id)
