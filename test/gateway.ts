@@ -6,7 +6,7 @@ import { LISTENER_TIMEOUTS, type ListenerTimeouts } from '../src/edge/connection
 import { type Gateway, openGateway } from '../src/gateway.ts'
 import { type Config, readConfig } from '../src/language/config/config.ts'
 import type { Catalog } from '../src/language/mapping/catalog.ts'
-import { createPages } from '../src/operator/pages/routes.ts'
+import { createPages } from '../src/operator/pages/all-pages.ts'
 import { createMemoryStore } from '../src/outside/store/sqlite/sqlite.ts'
 import type { Store } from '../src/outside/store/store.ts'
 import { createLog } from '../src/runtime/log.ts'

@@ -1,6 +1,6 @@
 import { openGateway } from '../../src/gateway.ts'
 import { loadConfig } from '../../src/operator/commands/load.ts'
-import { createPages } from '../../src/operator/pages/routes.ts'
+import { createPages } from '../../src/operator/pages/all-pages.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 

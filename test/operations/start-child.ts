@@ -3,7 +3,7 @@
 import { loadMappings } from '../../mappings/load.ts'
 import { openGateway } from '../../src/gateway.ts'
 import { readConfig } from '../../src/language/config/config.ts'
-import { createPages } from '../../src/operator/pages/routes.ts'
+import { createPages } from '../../src/operator/pages/all-pages.ts'
 import { openStore } from '../../src/outside/store/open.ts'
 import { createLog } from '../../src/runtime/log.ts'
 

@@ -12,7 +12,7 @@ import { readConfig } from '../../language/config/config.ts'
 import { escapeControls } from '../../language/text/service-text.ts'
 import { openStore } from '../../outside/store/open.ts'
 import { createLog, type Logger } from '../../runtime/log.ts'
-import { createPages } from '../pages/routes.ts'
+import { createPages } from '../pages/all-pages.ts'
 import { runChaos, runNaiveProxy } from './chaos.ts'
 import {
   type Clock,

@@ -47,7 +47,7 @@ export async function serve({ newStore = false }: Options<'newStore'> = {}): Pro
       onNotice: (notice) => log.warn({ notice }, 'store notice'),
     }),
     import('../../gateway.ts'),
-    import('../pages/routes.ts'),
+    import('../pages/all-pages.ts'),
   ])
   // A store that does not answer yet is looked at once it does.
   const isLate = !store.ready()
