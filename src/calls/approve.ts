@@ -398,16 +398,11 @@ function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLi
 }
 
 /**
- * Answers from a shipment that stands. From then on, it counts as the quote's, unless it was booked from another one, and the number of the
- * quote means it, unless that means another one that stands.
+ * Answers from a shipment that stands. From then on, the quote's names find it, and the quote's number means it, unless that means another
+ * one that stands.
  */
-async function bookedAlready(
-  plan: Plan,
-  { id, body = {} }: SeenShipment,
-  quote: RememberedQuote,
-  tenant: string,
-  names: Names,
-) {
+async function bookedAlready(plan: Plan, seen: SeenShipment, quote: RememberedQuote, tenant: string, names: Names) {
+  const { id, body = {} } = seen
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
   const answer = answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
@@ -415,20 +410,26 @@ async function bookedAlready(
     Message: `The transportation is already booked, as shipment ${shown}, so the quote was not approved again.`,
   }))
   const { own: name = quote.id } = quote
-  const named = (await names.bearersOf(tenant, name)).flatMap(({ kind, givenBy, shipment }) =>
-    kind === 'shipment' && givenBy === 'caller' && shipment ? [shipment] : [],
-  )
-  const standing = named.filter((one) => !isStoredAsGone(one))
-  const before = (await names.shipment(tenant, id))?.quote ?? ''
+  const { quote: before = '' } = (await names.shipment(tenant, id)) ?? {}
+  // One with the id of its quote is found by that quote's names as well. One that was booked from another quote stays there.
   const isOfQuote = isSameThing(before, quote.id)
-  // The quote's names find what was booked from it, which may be several, unless one means a shipment that is gone.
-  const isFound = isSameThing(name, id) || (isOfQuote && standing.length === named.length)
-  const isFree = !isFound && standing.every((one) => isSameThing(one.id, id))
-  // One with the id of its quote is found by that quote's names as well.
-  const mayChange = !isOfQuote && (before === '' || isSameThing(before, id))
-  const shipment = mayChange ? { tenant, id, quote: quote.id } : undefined
-  if (shipment || isFree)
-    await names.write({ names: isFree ? namesOfShipment(tenant, id, [name], undefined) : [], shipment })
+  const becomesOfQuote = !isOfQuote && (before === '' || isSameThing(before, id))
+  const isFound = isOfQuote || becomesOfQuote || quote.idsInApproval.includes(id) || foreignPart(seen, quote)
+  // The quote may have several.
+  const ofQuote = (await names.bookedFrom(tenant, quote.id)).filter((one) => !isStoredAsGone(one)).map((one) => one.id)
+  const standing = [...new Set([...ofQuote, id])].slice(0, MAX_READS)
+  const called = (await names.bearersOf(tenant, name)).flatMap((one) =>
+    one.kind === 'shipment' && one.givenBy === 'caller' && !isStoredAsGone(one.shipment) ? one.id : [],
+  )
+  const isFree = called.every((one) => standing.includes(one))
+  const given = isFree ? standing.filter((one) => !called.includes(one) && !isSameThing(one, name)) : []
+  await names.write({
+    names: given.toReversed().flatMap((one) => namesOfShipment(tenant, one, [name], undefined)),
+    shipment: becomesOfQuote ? { tenant, id, quote: quote.id } : undefined,
+    quote: isFound
+      ? undefined
+      : { tenant, id: quote.id, idsInApproval: [id, ...quote.idsInApproval].slice(0, MAX_IDS) },
+  })
   return answer
 }
 

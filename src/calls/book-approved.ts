@@ -70,8 +70,12 @@ export async function mergeableShipments(
     // Its shipment is booked. An order of many vehicles has as many such quotes.
     if (known.has(quote.id) && !mergeable.has(quote.id)) continue
     const { idsInApproval } = await names.quote(tenant, quote.id)
-    for (const id of [quote.id, ...idsInApproval, ...(await names.shipmentsOf(tenant, quote))]) {
+    const approved = [quote.id, ...idsInApproval]
+    for (const id of [...approved, ...(await names.shipmentsOf(tenant, quote))]) {
       if (known.has(id)) continue
+      // It may have the quote's name only from another quote.
+      const { quote: madeFrom = '' } = (await names.shipment(tenant, id)) ?? {}
+      if (!approved.includes(id) && madeFrom !== '' && !isSameThing(madeFrom, quote.id)) continue
       known.add(id)
       if (!(await bookings.isBooked(tenant, id, besides))) mergeable.set(id, quote)
     }

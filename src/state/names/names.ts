@@ -185,7 +185,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const itself = isLone ? await store.shipment(tenant, key) : undefined
       // A booking may have given its shipment to a later quote.
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
-      const ids = [...(isOwn ? [itself] : []), ...booked].map((one) => note(one.id, one))
+      // A shipment of its approval may be of a later quote by now.
+      const ofApproval = isOfShipment && booked.length === 0 ? idsInApproval : []
+      const approved = (await Promise.all(ofApproval.map((one) => store.shipment(tenant, one)))).filter(
+        (one) => one !== undefined,
+      )
+      const ids = [...(isOwn ? [itself] : []), ...booked, ...approved].map((one) => note(one.id, one))
       const mayHaveMade = idsInApproval.length === 0 && isLone && !itself ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
