@@ -17,7 +17,7 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   let subject = await shipmentNamedBy(reference, call, rooms)
   let plan = plannedCall(call, subject)
   let seen = await shown(subject)
-  if (seen.state !== 'live' && !subject.seen && !isStoredAsGone(subject.stored)) {
+  if (seen.state !== 'live' && !subject.seen && subject.stored && !isStoredAsGone(subject.stored)) {
     // Now that it is gone, its names may mean another one, or a booking in doubt.
     subject = await shipmentNamedBy(reference, call, rooms)
     plan = plannedCall(call, subject)
