@@ -187,10 +187,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
       // A shipment of its approval may be of a later quote by now.
       const ofApproval = isOfShipment && booked.length === 0 ? idsInApproval : []
-      const approved = (await Promise.all(ofApproval.map((one) => store.shipment(tenant, one)))).filter(
-        (one) => one !== undefined,
-      )
-      const ids = [...(isOwn ? [itself] : []), ...booked, ...approved].map((one) => note(one.id, one))
+      const approved = await Promise.all(ofApproval.map((one) => store.shipment(tenant, one)))
+      const ofQuote = [isOwn ? itself : undefined, ...booked, ...approved].filter((one) => one !== undefined)
+      const ids = ofQuote.toSorted((one, other) => other.at - one.at).map((one) => note(one.id, one))
       const mayHaveMade = idsInApproval.length === 0 && isLone && !itself ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
