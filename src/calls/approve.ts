@@ -416,7 +416,7 @@ async function bookedAlready(plan: Plan, seen: SeenShipment, quote: RememberedQu
   const becomesOfQuote = !isOfQuote && (before === '' || isSameThing(before, id))
   const isFound = isOfQuote || becomesOfQuote || quote.idsInApproval.includes(id) || foreignPart(seen, quote)
   // The quote may have several.
-  const ofQuote = (await names.bookedFrom(tenant, quote.id)).filter((one) => !isStoredAsGone(one)).map((one) => one.id)
+  const ofQuote = (await names.bookedFrom(tenant, quote)).filter((one) => !isStoredAsGone(one)).map((one) => one.id)
   const standing = [...new Set([...ofQuote, id])].slice(0, MAX_READS)
   const called = (await names.bearersOf(tenant, name)).flatMap((one) =>
     one.kind === 'shipment' && one.givenBy === 'caller' && !isStoredAsGone(one.shipment) ? one.id : [],

@@ -218,7 +218,7 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
   const otherNames = quote.names.filter((name) => !values.includes(name) && !isSameThing(name, quote.id))
-  const ofOtherNames = otherNames.length > 0 ? await names.bookedFrom(tenant, quote.id) : []
+  const ofOtherNames = otherNames.length > 0 ? await names.bookedFrom(tenant, quote) : []
   return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames, ofOtherNames }
 }
 

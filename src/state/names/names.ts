@@ -122,6 +122,15 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
+  /** Returns the shipments that were booked or approved from a quote, newest first. */
+  async function bookedFrom(tenant: string, { id, idsInApproval }: Pick<RememberedQuote, 'id' | 'idsInApproval'>) {
+    const booked = await store.shipmentsOfQuote(tenant, id)
+    if (booked.length > 0) return booked
+    // Those of its approval may be of a later quote by now.
+    const approved = await Promise.all(idsInApproval.map((one) => store.shipment(tenant, one)))
+    return approved.filter((one) => one !== undefined)
+  }
+
   /** `shownNames` are undefined if they are recorded. */
   async function noteNew(
     tenant: string,
@@ -177,7 +186,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const quote = bearer?.quote ?? (await store.quote(tenant, key))
       if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
       const isOfShipment = reference.kind === 'shipment'
-      const booked = isOfShipment ? await store.shipmentsOfQuote(tenant, key) : []
+      const booked = isOfShipment
+        ? await bookedFrom(tenant, { id: key, idsInApproval: quote?.idsInApproval ?? [] })
+        : []
       // An imported one has only names.
       if (!bearer && !quote && booked.length === 0) return undefined
       const { id, names: called, approval, idsInApproval } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
@@ -185,11 +196,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const itself = isLone ? await store.shipment(tenant, key) : undefined
       // A booking may have given its shipment to a later quote.
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
-      // A shipment of its approval may be of a later quote by now.
-      const ofApproval = isOfShipment && booked.length === 0 ? idsInApproval : []
-      const approved = await Promise.all(ofApproval.map((one) => store.shipment(tenant, one)))
-      const ofQuote = [isOwn ? itself : undefined, ...booked, ...approved].filter((one) => one !== undefined)
-      const ids = ofQuote.toSorted((one, other) => other.at - one.at).map((one) => note(one.id, one))
+      const ids = [...(isOwn ? [itself] : []), ...booked]
+        .toSorted((one, other) => other.at - one.at)
+        .map((one) => note(one.id, one))
       const mayHaveMade = idsInApproval.length === 0 && isLone && !itself ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
@@ -294,11 +303,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // A noted one counts although it may have been taken back since, because it may also have been sent again.
       return quotes.filter(({ id, approval }) => approval !== '' || noted.includes(thingKey(id)))
     },
-    /** Returns the shipments that were booked or approved from a quote. */
-    bookedFrom: store.shipmentsOfQuote,
+    bookedFrom,
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
-      const own = await store.shipmentsOfQuote(tenant, quote.id)
+      const own = await bookedFrom(tenant, quote)
       const named = (await Promise.all(quote.names.map((name) => bearersOf(tenant, name))))
         .flat()
         .filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller')
