@@ -328,9 +328,10 @@ function withOlderQuotes(meanings: readonly Meaning[], reference: Reference, kno
     const { value, ids, namedBy, quote } = meaning
     if (quote === undefined || namedBy !== 'quote') return meaning
     const older = quotes.filter(({ id, names }) => names.includes(value) && !isSameThing(id, quote))
-    const olderIds = older.flatMap(({ id, shipments }) =>
-      reference.kind === 'quote' ? [thingKey(id)] : standing(shipments, known, reference),
-    )
+    const olderIds = older.flatMap(({ id, shipments }) => {
+      if (reference.kind === 'quote') return [thingKey(id)]
+      return shipments.length > 0 ? standing(shipments, known, reference) : [id]
+    })
     return { ...meaning, ids: [...new Set([...ids, ...olderIds])] }
   })
 }
