@@ -151,7 +151,7 @@ export async function mergeIntoApproved(
       return found?.shipment
     },
     choose: async (shipment: Shipment) => {
-      const seen = { ...seenShipment(shipment), stored: known, isGone: false }
+      const seen = { ...seenShipment(shipment), stored: known }
       const choice = chooseVehicle({ vin, use: 'update', changesVehicle: true }, [seen])
       if (!('is' in choice)) return choice
       // It has several.

@@ -26,7 +26,7 @@ export async function read(call: AskingCall, rooms: AskingRooms): Promise<Versio
   if (!seen.body) throw numberUnknown('shipment', reference.names)
   rooms.inspect(action.name, seen.body)
 
-  const choice = chooseVehicle(reference, [{ ...seen, stored: subject.stored, isGone: false }])
+  const choice = chooseVehicle(reference, [{ ...seen, stored: subject.stored }])
   if ('is' in choice) throw vinError(choice, reference.vin, reference.use)
   const body = vehicleFirst(seen.body, choice.entry)
   return answerOf(plan, body, withSentence(sentenceOnNames(reference, subject.meant)))

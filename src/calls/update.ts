@@ -62,7 +62,7 @@ export async function update(call: CallInHand, rooms: CallRooms): Promise<Answer
     await noteSeen(tenant, seen, rooms, { isFinal: true })
     // If this read shows that a VIN was replaced, it counts as a former one here already.
     const stored = await rooms.names.shipment(tenant, id)
-    const choice = chooseVehicle(reference, [{ ...seen, stored, isGone: false }])
+    const choice = chooseVehicle(reference, [{ ...seen, stored }])
     if ('is' in choice) throw vinError(choice, reference.vin, 'update')
     const own = seen.body && idAt(seen.body, 'external_id')
     const error = await vehicleError(reference, choice, seen, own, tenant, rooms)
@@ -203,7 +203,7 @@ export async function foreseeUpdate(
   if (stored.vehicles.length === 0) return { plan }
   const refusedBy = (error: GatewayError): Prospect =>
     plan.problems.length > 0 ? { plan } : refused(plan, error, reference.names[0]?.[0])
-  const choice = chooseVehicle(reference, [{ id: stored.id, vehicles: stored.vehicles, stored, isGone: false }])
+  const choice = chooseVehicle(reference, [{ id: stored.id, vehicles: stored.vehicles, stored }])
   if ('is' in choice) return refusedBy(vinError(choice, reference.vin, 'update'))
   const { entry, vin } = choice
   const own = (await rooms.store.claimsOfShipment(tenant, stored.id)).at(-1)?.reference

@@ -2,6 +2,7 @@ import { isSameThing, thingKey } from '../../language/text/service-text.ts'
 import { updateLock } from '../../outside/store/locks.ts'
 import { DAY_MS } from '../../outside/store/scoreboard.ts'
 import {
+  type Claim,
   type Facts,
   isStoredAsGone,
   type KnownVehicles,
@@ -157,7 +158,10 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     const seen = new Map<string, SeenShipment>()
     const names = new Map<string, KnownName>()
     const shipments: Map<string, NotedShipment> = new Map()
-    let known: Known = { names, shipments, quotes: NONE, openBookings: NONE, asked: NONE }
+    const quotes = new Map<string, KnownQuote | undefined>()
+    const openBookings = new Map<string, readonly Claim[]>()
+    const asked = new Map<string, string | null>()
+    const known: Known = { names, shipments, quotes, openBookings, asked }
     /** The named quotes, by the keys of their ids. */
     const named = new Map<string, NameWithBearer>()
     const spellings = new Map<string, string>()
@@ -196,10 +200,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const itself = isLone ? await store.shipment(tenant, key) : undefined
       // A booking may have given its shipment to a later quote.
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
-      const ids = [...(isOwn ? [itself] : []), ...booked]
-        .toSorted((one, other) => other.at - one.at)
-        .map((one) => note(one.id, one))
-      const mayHaveMade = idsInApproval.length === 0 && isLone && !itself ? approval : ''
+      const ofQuote = [...(isOwn ? [itself] : []), ...booked].toSorted((one, other) => other.at - one.at)
+      const ids = ofQuote.map((one) => note(one.id, one))
+      const mayHaveMade = idsInApproval.length === 0 && !itself ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
 
@@ -218,23 +221,18 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     for (;;) {
       const resolution = resolve(reference, known)
       if (resolution.is === 'recall') {
-        const quotes = new Map(known.quotes)
-        const openBookings = new Map(known.openBookings)
         for (const [part, key] of resolution.missing) {
           if (part === 'quotes' && !quotes.has(key)) quotes.set(key, await quoteWithKey(key))
           if (part === 'openBookings' && !openBookings.has(key))
             openBookings.set(key, (await store.claimsOfReference(tenant, key)).filter(isOpen))
         }
-        known = { ...known, quotes, openBookings }
       } else if (look && resolution.is === 'look') {
         for (const id of resolution.ids) await noteSeen(await look.read(id, shipments.get(id)?.stored))
       } else if (look && resolution.is === 'ask') {
-        const asked = new Map(known.asked)
         for (const value of resolution.values) {
           const shown = await look.ask(value)
           asked.set(value, shown ? await noteSeen(shown) : null)
         }
-        known = { ...known, asked }
       } else {
         const stored = resolution.is === 'shipment' ? shipments.get(resolution.id)?.stored : undefined
         return { resolution, stored, seen }
@@ -326,8 +324,6 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
 }
 
 const NOTHING_NEW = Promise.resolve()
-
-const NONE: ReadonlyMap<string, never> = new Map<string, never>()
 
 /** Returns what is remembered of a quote, without facts that are older than `oldest`. An imported one has only the names in `called`. */
 export function rememberedQuote(

@@ -93,8 +93,8 @@ export interface KnownShipment {
   readonly id: string
   /** The vehicles that this call's read has shown, empty if it found nothing; undefined before a read. */
   readonly vehicles: readonly Vehicle[] | undefined
-  /** True if the service last showed it as canceled, or did not know it. */
-  readonly isGone: boolean
+  /** True if the service last showed it as canceled, or did not know it. @default false */
+  readonly isGone?: boolean
   readonly stored?: Partial<StoredShipment> | undefined
 }
 
@@ -186,7 +186,7 @@ function decide(reference: Reference, known: KnownSoFar): Resolution | Question 
   if (reference.vin !== '' && !(isThere && ('is' in chosen || chosen.isCertain))) {
     // Besides the known shipments, a booking in doubt may have this VIN.
     const mayHaveIt = ({ vin }: Claim) => vin === reference.vin || (vin === '' && !isThere)
-    const booking = openBookingOfAny(things.meanings, known, mayHaveIt)
+    const booking = openBookingOf(things.meanings, known, mayHaveIt)
     if (booking) return { is: 'in-doubt', booking }
   }
   return 'is' in chosen ? chosen : { is: 'shipment', id: chosen.id, field, namedBy, bearers: ids.length, ignored }
@@ -270,7 +270,7 @@ function shipmentsNamed(
     const all = ids.length === 0 && quote ? [quote.id] : [...new Set(ids)]
     const meaning = { field, value, ids: standing(all, known, reference), bearers: all, namedBy, quote: quote?.id }
     const isNone = ids.every((id) => isGone(id, known))
-    const open = isNone ? openBookingOf(value, quotesOfName(meaning, known), known) : undefined
+    const open = isNone ? openBookingOf([meaning], known) : undefined
     if (open || !quote?.mayHaveMade || ids.length === 0) return open ?? meaning
     // An approval may have made a shipment: with the id that the value is, or, if it has no answer, after those that are gone.
     if (!isSameThing(value, quote.id) && !(isNone && quote.mayHaveMade === 'sent')) return meaning
@@ -311,7 +311,7 @@ function shipmentsNamed(
   if (quote) return unlessInDoubt('quote', quote.shipments, quote)
   const asked = known.asked.get(value)
   if (ofService.length === 0 && asked === undefined && isPlainId(value)) return 'unasked'
-  if (ofService.length === 0 && !asked) return openBookingOf(value, [], known)
+  if (ofService.length === 0 && !asked) return openBookings(value, known).at(-1)
   return unlessInDoubt('service', asked ? [asked] : ofService)
 }
 
@@ -361,44 +361,31 @@ function openBookings(value: string, known: KnownSoFar): readonly Claim[] {
   return found ?? []
 }
 
-/** Returns the newest booking in doubt that `counts` under a reference; else one of these quotes, under whichever of the quote's names. */
+/**
+ * Returns the newest booking in doubt that `counts` under the first of these names that has one, as its reference; else one of its quotes,
+ * under whichever of the quote's names.
+ */
 function openBookingOf(
-  value: string,
-  quotes: readonly string[],
+  names: readonly Meaning[],
   known: KnownSoFar,
   counts = (_booking: Claim) => true,
 ): Claim | undefined {
-  const open = openBookings(value, known).findLast(counts)
-  if (open) return open
-  for (const id of [...new Set(quotes)].slice(0, MOST_QUOTES)) {
-    const { names = [] } = quoteWithId(id, known) ?? {}
-    const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', id) && counts(one)
-    for (const name of names) {
-      const ofQuote = openBookings(name, known).findLast(isOfQuote)
-      if (ofQuote) return ofQuote
+  for (const { value, bearers, namedBy, quote } of names) {
+    const open = openBookings(value, known).findLast(counts)
+    if (open) return open
+    // An id or a number from the service is a quote's only if it is its id.
+    const quotes = [quote ?? value, ...(namedBy === 'service' ? [] : quotesOf(bearers, known))]
+    for (const id of [...new Set(quotes)].slice(0, MOST_QUOTES)) {
+      const { names: called = [] } = quoteWithId(id, known) ?? {}
+      const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', id) && counts(one)
+      for (const name of called) {
+        const ofQuote = openBookings(name, known).findLast(isOfQuote)
+        if (ofQuote) return ofQuote
+      }
     }
   }
   return undefined
 }
-
-/** Returns a booking in doubt that `counts` under one of the names. */
-function openBookingOfAny(
-  names: readonly Meaning[],
-  known: KnownSoFar,
-  counts: (booking: Claim) => boolean,
-): Claim | undefined {
-  for (const name of names) {
-    const booking = openBookingOf(name.value, quotesOfName(name, known), known, counts)
-    if (booking) return booking
-  }
-  return undefined
-}
-
-/** Returns the quotes whose bookings a name may mean. An id or a number from the service is a quote's only if it is its id. */
-const quotesOfName = ({ value, bearers, namedBy, quote }: Meaning, known: KnownSoFar): readonly string[] => [
-  quote ?? value,
-  ...(namedBy === 'service' ? [] : quotesOf(bearers, known)),
-]
 
 const isGone = (id: string, { shipments }: Known): boolean => shipments.get(id)?.isGone === true
 
@@ -439,14 +426,14 @@ function chooseShipment(
   const ofGone = meanings.flatMap(({ bearers }) => bearers.filter((id) => isGone(id, known) && mayHave(id)))
   // The VIN may be that of another one that is gone or in doubt.
   const isUnsure = () =>
-    !mayHave(first) && (ofGone.length > 0 || openBookingOfAny(meanings, known, (one) => one.vin === vin) !== undefined)
+    !mayHave(first) && (ofGone.length > 0 || openBookingOf(meanings, known, (one) => one.vin === vin) !== undefined)
   // An update of one shipment chooses the vehicle from its own read, under a lock, so that no other update can outdate the choice.
   if (ids.length === 1 && (vin === '' || (use === 'update' && !isUnsure()))) return { id: first, isCertain: true }
   // If there are many, those that may have the VIN come first.
   const inOrder = [...ids.filter(mayHave), ...ids.filter((id) => !mayHave(id))]
   const unseen = inOrder.slice(0, MOST_LOOKS).filter((id) => !isSeen(id, known))
   if (unseen.length > 0) return { is: 'look', ids: unseen }
-  const candidates = ids.map((id) => known.shipments.get(id) ?? { id, vehicles: undefined, isGone: false })
+  const candidates = ids.flatMap((id) => known.shipments.get(id) ?? [])
   const choice = chooseVehicle(reference, candidates)
   if ('is' in choice) return choice
   const { id } = choice.shipment
