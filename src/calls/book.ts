@@ -27,6 +27,7 @@ import {
   type KnownVehicles,
   type NamesWrite,
   type NotedApproval,
+  type Store,
   type StoredShipment,
   type Vehicle,
 } from '../outside/store/store.ts'
@@ -64,7 +65,7 @@ import { answerOf, assumedHeader } from './version1-answer.ts'
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const trip = await quoteOfBooking(request, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, call.headers, tenant, rooms.names)
   const { subject, approved } = trip
   const plan = plannedCall(call, subject)
 
@@ -144,14 +145,8 @@ async function requireOtherVehicle(
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
-  const { quote } = trip.subject
-  for (const name of trip.otherNames) {
-    const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', quote?.id ?? '')
-    // A name in other letters has this booking, too.
-    const claims = (await rooms.store.claimsOfReference(claim.tenant, name)).filter(({ key }) => key !== claim.key)
-    const open = claims.find((one) => isOpen(one) && isOfQuote(one) && !isOtherVehicle(claim, one, undefined))
-    if (open) throw openError(open)
-  }
+  const open = await openUnderOtherName(trip, claim, rooms.store)
+  if (open) throw openError(open)
   for (const id of await unbooked(trip, mergeable, claim, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
@@ -161,11 +156,28 @@ async function requireOtherVehicle(
   }
 }
 
+/** A booking as it is compared with others. */
+type ComparedBooking = BookedVehicle & { readonly tenant: string; readonly reference: string }
+
+/** Returns a booking under another name of the quote that has no outcome, and that may be of the wanted vehicle. */
+async function openUnderOtherName(
+  { subject: { quote }, otherNames }: QuoteOfBooking,
+  wanted: ComparedBooking,
+  store: Store,
+): Promise<Claim | undefined> {
+  const claims = await Promise.all(otherNames.map((name) => store.claimsOfReference(wanted.tenant, name)))
+  const isOfQuote = (one: Claim) => isSameThing(requestOf(one).quote ?? '', quote?.id ?? '')
+  return claims
+    .flat()
+    .filter(({ reference }) => reference !== wanted.reference)
+    .find((one) => isOpen(one) && isOfQuote(one) && !isOtherVehicle(wanted, one, undefined))
+}
+
 /** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
   { shipments, ofOtherNames }: QuoteOfBooking,
   mergeable: Mergeable,
-  wanted: BookedVehicle & { readonly tenant: string; readonly reference: string },
+  wanted: ComparedBooking,
   { names, store, config }: CallRooms,
 ) {
   const ids: string[] = []
@@ -202,7 +214,12 @@ interface QuoteOfBooking {
   readonly ofOtherNames: readonly StoredShipment[]
 }
 
-async function quoteOfBooking(request: Version1, tenant: string, names: Names): Promise<QuoteOfBooking> {
+async function quoteOfBooking(
+  request: Version1,
+  headers: IncomingHttpHeaders,
+  tenant: string,
+  names: Names,
+): Promise<QuoteOfBooking> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
@@ -217,7 +234,8 @@ async function quoteOfBooking(request: Version1, tenant: string, names: Names): 
   const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  const otherNames = quote.names.filter((name) => !values.includes(name) && !isSameThing(name, quote.id))
+  const isOther = (name: string) => !values.includes(name) && !isSameThing(name, quote.id)
+  const otherNames = idempotencyKey(headers) === undefined ? quote.names.filter(isOther) : []
   const ofOtherNames = otherNames.length > 0 ? await names.bookedFrom(tenant, quote) : []
   return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames, ofOtherNames }
 }
@@ -315,16 +333,20 @@ async function beforeSending<T>(known: Promise<T>): Promise<T> {
 /** Returns what identifies a plan's booking: the values of its key, its vehicle, and the caller's fields in version-2 form. */
 function identityOf({ request, body, filled }: Plan, headers: IncomingHttpHeaders, tenant: string): BookingIdentity {
   const { compiled } = request
-  const key = headers['idempotency-key']
   const [vehicle = NO_VEHICLE] = vehiclesIn(body)
   return {
     tenant,
     reference: request.sent(compiled.action.givesNames?.[0] ?? '') ?? '',
     vin: vinOf(request),
     vehicle,
-    idempotencyKey: typeof key === 'string' && key !== '' ? key : undefined,
+    idempotencyKey: idempotencyKey(headers),
     body: filled,
   }
+}
+
+/** Returns the key that a caller's booking has instead of its reference and vehicle. */
+function idempotencyKey({ 'idempotency-key': key }: IncomingHttpHeaders): string | undefined {
+  return typeof key === 'string' && key !== '' ? key : undefined
 }
 
 /** Returns a booking's pickup and delivery, each as `Staten Island NY 10314`. */
@@ -389,7 +411,7 @@ export async function foreseeBooking(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
-  const trip = await quoteOfBooking(request, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, headers, tenant, rooms.names)
   const { subject, approved } = trip
   const planned = planCall(request, subject, profile.settings)
   const asks = approved !== undefined && rooms.config.APPROVAL_BOOKS === 'auto'
@@ -419,6 +441,8 @@ export async function foreseeBooking(
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
+  const open = await openUnderOtherName(trip, wanted, rooms.store)
+  if (open) return refused(plan, openError(open), 'ReferenceNumber')
   const standing = [...(met ? [met.shipment] : []), ...(await unbooked(trip, mergeable, wanted, rooms))]
   const remarks = standing.map(
     (id) =>
