@@ -28,7 +28,6 @@ import {
   type NamesWrite,
   type NotedApproval,
   type Store,
-  type StoredShipment,
   type Vehicle,
 } from '../outside/store/store.ts'
 import {
@@ -39,7 +38,7 @@ import {
   requestOf,
 } from '../state/bookings/bookings.ts'
 import { isOpen, NotBooked } from '../state/bookings/protocol.ts'
-import { formerVinsAfter, type Names, namesOfShipment } from '../state/names/names.ts'
+import { formerVinsAfter, namesOfShipment } from '../state/names/names.ts'
 import { vehiclesIn } from '../state/names/resolve.ts'
 import { mayBeUnderWay, openError, withQuoteLock } from './approve.ts'
 import {
@@ -65,7 +64,7 @@ import { answerOf, assumedHeader } from './version1-answer.ts'
 export async function book(call: CallInHand, rooms: CallRooms): Promise<Answer> {
   const { request, caller, sending } = call
   const { tenant } = caller
-  const trip = await quoteOfBooking(request, call.headers, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, call.headers, caller, rooms)
   const { subject, approved } = trip
   const plan = plannedCall(call, subject)
 
@@ -175,14 +174,15 @@ async function openUnderOtherName(
 
 /** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
-  { shipments, ofOtherNames }: QuoteOfBooking,
+  { subject: { quote }, shipments, otherNames }: QuoteOfBooking,
   mergeable: Mergeable,
   wanted: ComparedBooking,
   { names, store, config }: CallRooms,
 ) {
   const ids: string[] = []
   const named = shipments.map(async (id) => ({ id, stored: await names.shipment(wanted.tenant, id), isNamed: true }))
-  const ofQuote = ofOtherNames.map((stored) => ({ id: stored.id, stored, isNamed: false }))
+  const booked = quote && otherNames.length > 0 ? await names.bookedFrom(wanted.tenant, quote) : []
+  const ofQuote = booked.map((stored) => ({ id: stored.id, stored, isNamed: false }))
   for (const { id, stored, isNamed } of [...(await Promise.all(named)), ...ofQuote]) {
     if (mergeable.keys().some((other) => isSameThing(id, other))) continue
     // An import knows one VIN alone, and the shipment may have more vehicles.
@@ -210,21 +210,18 @@ interface QuoteOfBooking {
   readonly shipments: readonly string[]
   /** The other names of its quote, under which its vehicle may be booked, too. */
   readonly otherNames: readonly string[]
-  /** The shipments of its quote, if that has other names. */
-  readonly ofOtherNames: readonly StoredShipment[]
 }
 
 async function quoteOfBooking(
   request: Version1,
   headers: IncomingHttpHeaders,
-  tenant: string,
-  names: Names,
+  { tenant, profile }: Caller,
+  { names }: CallRooms,
 ): Promise<QuoteOfBooking> {
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  const none = { otherNames: [], ofOtherNames: [] }
-  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments, ...none }
+  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments, otherNames: [] }
   const sendsQuoteId = quote.approval === 'approved'
   // One of them may find the quote in another case.
   const called = [...values, ...bearers.map(({ name }) => name)]
@@ -234,10 +231,11 @@ async function quoteOfBooking(
   const ofName = await names.approvedBefore(tenant, quote, bearers, noted)
   const [first, ...others] = isSent ? [quote, ...ofName] : ofName
   const approved = first && { quote: first, others, sendsQuoteId }
-  const isOther = (name: string) => !values.includes(name) && !isSameThing(name, quote.id)
+  // Its id is a name where it was shown as its number.
+  const isNumber = quote.own === undefined || profile.settings.shipment_number === 'service'
+  const isOther = (name: string) => !values.includes(name) && (isNumber || !isSameThing(name, quote.id))
   const otherNames = idempotencyKey(headers) === undefined ? quote.names.filter(isOther) : []
-  const ofOtherNames = otherNames.length > 0 ? await names.bookedFrom(tenant, quote) : []
-  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames, ofOtherNames }
+  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
@@ -411,7 +409,7 @@ export async function foreseeBooking(
   rooms: CallRooms,
 ): Promise<Prospect> {
   const { tenant, profile } = caller
-  const trip = await quoteOfBooking(request, headers, tenant, rooms.names)
+  const trip = await quoteOfBooking(request, headers, caller, rooms)
   const { subject, approved } = trip
   const planned = planCall(request, subject, profile.settings)
   const asks = approved !== undefined && rooms.config.APPROVAL_BOOKS === 'auto'

@@ -123,13 +123,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
-  /** Returns the shipments that were booked or approved from a quote, newest first. */
+  /** Returns the shipments that were booked or approved from a quote, newest first, and then those of its approval that are a later quote's by now. */
   async function bookedFrom(tenant: string, { id, idsInApproval }: Pick<RememberedQuote, 'id' | 'idsInApproval'>) {
     const booked = await store.shipmentsOfQuote(tenant, id)
-    if (booked.length > 0) return booked
-    // Those of its approval may be of a later quote by now.
-    const approved = await Promise.all(idsInApproval.map((one) => store.shipment(tenant, one)))
-    return approved.filter((one) => one !== undefined)
+    const others = idsInApproval.filter((one) => !booked.some((known) => isSameThing(known.id, one)))
+    const approved = await Promise.all(others.map((one) => store.shipment(tenant, one)))
+    return [...booked, ...approved.filter((one) => one !== undefined)]
   }
 
   /** `shownNames` are undefined if they are recorded. */
@@ -202,7 +201,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const isOwn = itself && (booked.length === 0 || itself.quote === '')
       const ofQuote = [...(isOwn ? [itself] : []), ...booked].toSorted((one, other) => other.at - one.at)
       const ids = ofQuote.map((one) => note(one.id, one))
-      const mayHaveMade = idsInApproval.length === 0 && !itself ? approval : ''
+      const mayHaveMade = !itself && (approval === 'sent' || idsInApproval.length === 0) ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
 
