@@ -123,12 +123,12 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
-  /** Returns the shipments that were booked or approved from a quote, newest first, and then those of its approval that are a later quote's by now. */
+  /** Returns the shipments that were booked or approved from a quote, newest first. Those of its approval may be a later quote's by now. */
   async function bookedFrom(tenant: string, { id, idsInApproval }: Pick<RememberedQuote, 'id' | 'idsInApproval'>) {
     const booked = await store.shipmentsOfQuote(tenant, id)
-    const others = idsInApproval.filter((one) => !booked.some((known) => isSameThing(known.id, one)))
+    const others = [id, ...idsInApproval].filter((one) => !booked.some((known) => isSameThing(known.id, one)))
     const approved = await Promise.all(others.map((one) => store.shipment(tenant, one)))
-    return [...booked, ...approved.filter((one) => one !== undefined)]
+    return [...booked, ...approved.filter((one) => one !== undefined)].toSorted((one, other) => other.at - one.at)
   }
 
   /** `shownNames` are undefined if they are recorded. */
@@ -195,13 +195,9 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       // An imported one has only names.
       if (!bearer && !quote && booked.length === 0) return undefined
       const { id, names: called, approval, idsInApproval } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
-      const isLone = isOfShipment && (booked.length === 0 || approval !== '')
-      const itself = isLone ? await store.shipment(tenant, key) : undefined
-      // A booking may have given its shipment to a later quote.
-      const isOwn = itself && (booked.length === 0 || itself.quote === '')
-      const ofQuote = [...(isOwn ? [itself] : []), ...booked].toSorted((one, other) => other.at - one.at)
-      const ids = ofQuote.map((one) => note(one.id, one))
-      const mayHaveMade = !itself && (approval === 'sent' || idsInApproval.length === 0) ? approval : ''
+      const ids = booked.map((one) => note(one.id, one))
+      const isShown = booked.some((one) => isSameThing(one.id, key))
+      const mayHaveMade = !isShown && (approval === 'sent' || idsInApproval.length === 0) ? approval : ''
       return { id: ids.length > 0 && !mayHaveMade ? id : spelled(id), names: called, shipments: ids, mayHaveMade }
     }
 
@@ -303,7 +299,7 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     bookedFrom,
     /** Returns the shipments that were booked or approved from a quote, and then those under one of its names. */
     shipmentsOf: async (tenant: string, quote: RememberedQuote) => {
-      const own = await bookedFrom(tenant, quote)
+      const own = await store.shipmentsOfQuote(tenant, quote.id)
       const named = (await Promise.all(quote.names.map((name) => bearersOf(tenant, name))))
         .flat()
         .filter(({ kind, givenBy }) => kind === 'shipment' && givenBy === 'caller')
