@@ -444,7 +444,7 @@ export async function foreseeBooking(
   const standing = [...(met ? [met.shipment] : []), ...(await unbooked(trip, mergeable, wanted, rooms))]
   const remarks = standing.map(
     (id) =>
-      `This reference names shipment ${id}, so the live call first reads it. If it has this vehicle, nothing is sent.`,
+      `This vehicle may be booked already, as shipment ${id}, so the live call first reads that. If it has this vehicle, nothing is sent.`,
   )
   if (mergeable.size > 0) remarks.push(approvedFirst(` (${readsOf([...mergeable.keys()], rooms)})`))
   return { plan, mayStand: remarks.length > 0, remarks }

@@ -64,7 +64,7 @@ export const messages = {
   'booking-conflict/under-way':
     'Another booking with this reference is in progress, so this one was not sent. Wait for its result before you use another reference (booking {key}).',
   'booking-conflict/number':
-    'This reference names shipment {id}, so nothing was sent. To change it, call /updateShipment.php.',
+    'This vehicle may be booked already, as shipment {id}, so nothing was sent. To change that, call /updateShipment.php; for another vehicle, send its VinNo.',
   'booking-conflict/vin':
     'A vehicle with VinNo {vin} was booked under this reference before ({key}), so nothing was changed. Check the VIN.',
   'booking-under-way': 'This booking is already in progress ({key}). Send it again in a few seconds to get the result.',
