@@ -124,11 +124,17 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
   }
 
   /** Returns the shipments that were booked or approved from a quote, newest first. Those of its approval may be a later quote's by now. */
-  async function bookedFrom(tenant: string, { id, idsInApproval }: Pick<RememberedQuote, 'id' | 'idsInApproval'>) {
-    const booked = await store.shipmentsOfQuote(tenant, id)
-    const others = [id, ...idsInApproval].filter((one) => !booked.some((known) => isSameThing(known.id, one)))
-    const approved = await Promise.all(others.map((one) => store.shipment(tenant, one)))
-    return [...booked, ...approved.filter((one) => one !== undefined)].toSorted((one, other) => other.at - one.at)
+  async function bookedFrom(tenant: string, { id, names, idsInApproval }: RememberedQuote) {
+    const booked = [...(await store.shipmentsOfQuote(tenant, id))]
+    // A reply may have named the shipment of something else.
+    const isNamed = async (one: string) =>
+      (await Promise.all(names.map((name) => store.bears(tenant, name, one)))).includes(true)
+    for (const one of [id, ...idsInApproval]) {
+      if (booked.some((known) => isSameThing(known.id, one))) continue
+      const approved = await store.shipment(tenant, one)
+      if (approved && (one === id || (await isNamed(one)))) booked.push(approved)
+    }
+    return booked.toSorted((one, other) => other.at - one.at)
   }
 
   /** `shownNames` are undefined if they are recorded. */
@@ -188,13 +194,11 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
       const bearer = named.get(key)
       const quote = bearer?.quote ?? (await store.quote(tenant, key))
       if (quote) noteUse(tenant, quote.at, () => [quote.id, key])
-      const isOfShipment = reference.kind === 'shipment'
-      const booked = isOfShipment
-        ? await bookedFrom(tenant, { id: key, idsInApproval: quote?.idsInApproval ?? [] })
-        : []
+      const remembered = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
+      const booked = reference.kind === 'shipment' ? await bookedFrom(tenant, remembered) : []
       // An imported one has only names.
       if (!bearer && !quote && booked.length === 0) return undefined
-      const { id, names: called, approval, idsInApproval } = rememberedQuote(quote?.id ?? bearer?.id ?? key, quote)
+      const { id, names: called, approval, idsInApproval } = remembered
       const ids = booked.map((one) => note(one.id, one))
       const isShown = booked.some((one) => isSameThing(one.id, key))
       const mayHaveMade = !isShown && (approval === 'sent' || idsInApproval.length === 0) ? approval : ''
