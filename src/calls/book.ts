@@ -185,9 +185,9 @@ async function unbooked(
   const ofQuote = booked.map((stored) => ({ id: stored.id, stored, isNamed: false }))
   for (const { id, stored, isNamed } of [...(await Promise.all(named)), ...ofQuote]) {
     if (mergeable.keys().some((other) => isSameThing(id, other))) continue
-    // An import knows one VIN alone, and the shipment may have more vehicles.
+    // An import knows one VIN alone, and the shipment may have more vehicles. What is the quote's was booked here, or shown.
     const isShown = stored?.vehicles.some(({ year, make, model }) => year !== '' || make !== '' || model !== '')
-    const isOfOther = isShown && stored?.state === 'live' && isOfOtherVehicle(wanted, stored)
+    const isOfOther = (isShown || !isNamed) && stored?.state === 'live' && isOfOtherVehicle(wanted, stored)
     if (isStoredAsGone(stored) || isOfOther) continue
     const holders = await holdersOf(wanted.tenant, id, store)
     // Without APPROVAL_BOOKS, what an approval made is no booking.
