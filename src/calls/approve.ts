@@ -421,7 +421,8 @@ async function bookedAlready(plan: Plan, seen: SeenShipment, quote: RememberedQu
   const called = (await names.bearersOf(tenant, name)).flatMap((one) =>
     one.kind === 'shipment' && one.givenBy === 'caller' && !isStoredAsGone(one.shipment) ? one.id : [],
   )
-  const isFree = called.every((one) => standing.includes(one))
+  // If it means this one already, it was booked as such.
+  const isFree = !called.includes(id) && called.every((one) => standing.includes(one))
   const given = isFree ? standing.filter((one) => !called.includes(one) && !isSameThing(one, name)) : []
   await names.write({
     names: given.toReversed().flatMap((one) => namesOfShipment(tenant, one, [name], undefined)),
