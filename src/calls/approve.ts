@@ -401,8 +401,13 @@ function readingOnce(tenant: string, sending: Sending, rooms: CallRooms): ReadLi
  * Answers from a shipment that stands. From then on, the quote's names find it, and the quote's number means it, unless that means another
  * one that stands.
  */
-async function bookedAlready(plan: Plan, seen: SeenShipment, quote: RememberedQuote, tenant: string, names: Names) {
-  const { id, body = {} } = seen
+async function bookedAlready(
+  plan: Plan,
+  { id, body = {} }: SeenShipment,
+  quote: RememberedQuote,
+  tenant: string,
+  names: Names,
+) {
   const number = idAt(body, 'number')
   const shown = shownText(scalarText(number) ?? id, SHOWN_CHARACTERS)
   const answer = answerOf(plan, { ...body, shipment_id: id }, (reply) => ({
@@ -414,7 +419,7 @@ async function bookedAlready(plan: Plan, seen: SeenShipment, quote: RememberedQu
   // One with the id of its quote is found by that quote's names as well. One that was booked from another quote stays there.
   const isOfQuote = isSameThing(before, quote.id)
   const becomesOfQuote = !isOfQuote && (before === '' || isSameThing(before, id))
-  const isFound = isOfQuote || becomesOfQuote || quote.idsInApproval.includes(id) || foreignPart(seen, quote)
+  const isFound = isOfQuote || becomesOfQuote || quote.idsInApproval.includes(id)
   // The quote may have several.
   const ofQuote = (await names.bookedFrom(tenant, quote)).filter((one) => !isStoredAsGone(one)).map((one) => one.id)
   const standing = [...new Set([...ofQuote, id])].slice(0, MAX_READS)
