@@ -26,6 +26,7 @@ import {
   isStoredAsGone,
   type KnownVehicles,
   type NamesWrite,
+  type NameWithBearer,
   type NotedApproval,
   type Store,
   type Vehicle,
@@ -144,9 +145,10 @@ async function requireOtherVehicle(
   look: Booking['look'],
   rooms: CallRooms,
 ): Promise<void> {
-  const open = await openUnderOtherName(trip, claim, rooms.store)
+  const beside = await rooms.names.givenTogether(claim.tenant, trip)
+  const open = await openUnderOtherName(trip, beside.names, claim, rooms.store)
   if (open) throw openError(open)
-  for (const id of await unbooked(trip, mergeable, claim, rooms)) {
+  for (const id of await unbooked(trip, beside.shipments, mergeable, claim, rooms)) {
     if ((await look(id)) !== 'live') continue
     // As the look has shown it.
     const shipment = await rooms.names.shipment(claim.tenant, id)
@@ -160,7 +162,8 @@ type ComparedBooking = BookedVehicle & { readonly tenant: string; readonly refer
 
 /** Returns a booking under another name of the quote that has no outcome, and that may be of the wanted vehicle. */
 async function openUnderOtherName(
-  { subject: { quote }, otherNames }: QuoteOfBooking,
+  { subject: { quote } }: QuoteOfBooking,
+  otherNames: readonly string[],
   wanted: ComparedBooking,
   store: Store,
 ): Promise<Claim | undefined> {
@@ -175,6 +178,7 @@ async function openUnderOtherName(
 /** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
   { subject: { quote }, shipments, otherNames }: QuoteOfBooking,
+  ofOtherNames: readonly string[],
   mergeable: Mergeable,
   wanted: ComparedBooking,
   { names, store, config }: CallRooms,
@@ -182,7 +186,10 @@ async function unbooked(
   const ids: string[] = []
   const named = shipments.map(async (id) => ({ id, stored: await names.shipment(wanted.tenant, id), isNamed: true }))
   const booked = quote && otherNames.length > 0 ? await names.bookedFrom(wanted.tenant, quote) : []
-  const ofQuote = booked.map((stored) => ({ id: stored.id, stored, isNamed: false }))
+  const ofApproval = quote ? [quote.id, ...quote.idsInApproval] : []
+  const ofQuote = booked
+    .filter(({ id }) => [...ofOtherNames, ...ofApproval].some((one) => isSameThing(one, id)))
+    .map((stored) => ({ id: stored.id, stored, isNamed: false }))
   for (const { id, stored, isNamed } of [...(await Promise.all(named)), ...ofQuote]) {
     if (mergeable.keys().some((other) => isSameThing(id, other))) continue
     // An import knows one VIN alone, and the shipment may have more vehicles. What is the quote's was booked here, or shown.
@@ -208,6 +215,8 @@ interface QuoteOfBooking {
   readonly noted: readonly NotedApproval[]
   /** The shipments that have its reference without a quote. */
   readonly shipments: readonly string[]
+  /** All that its reference names. */
+  readonly bearers: readonly NameWithBearer[]
   /** The other names of its quote, under which its vehicle may be booked, too. */
   readonly otherNames: readonly string[]
 }
@@ -221,7 +230,7 @@ async function quoteOfBooking(
   const values = namesIn(request, request.compiled.action.quoteNamedBy ?? []).map(([, value]) => value)
   const { quote, shipments, bearers } = await names.namedByBooking(tenant, values)
   const subject = { ...NO_SUBJECT, own: quote?.own, quote }
-  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments, otherNames: [] }
+  if (!quote) return { subject, approved: undefined, called: values, noted: [], shipments, bearers, otherNames: [] }
   const sendsQuoteId = quote.approval === 'approved'
   // One of them may find the quote in another case.
   const called = [...values, ...bearers.map(({ name }) => name)]
@@ -235,7 +244,7 @@ async function quoteOfBooking(
   const isNumber = quote.own === undefined || profile.settings.shipment_number === 'service'
   const isOther = (name: string) => !values.includes(name) && (isNumber || !isSameThing(name, quote.id))
   const otherNames = idempotencyKey(headers) === undefined ? quote.names.filter(isOther) : []
-  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, otherNames }
+  return { subject: { ...subject, sendsQuoteId }, approved, called, noted, shipments, bearers, otherNames }
 }
 
 /** Throws if another approval of the booking's trip was sent since its quote was looked up, or is on its way. */
@@ -439,9 +448,13 @@ export async function foreseeBooking(
     return { plan, answer: met.answer, remarks: [stands, ...remarks] }
   }
   const wanted = { ...booking, vehicle: JSON.stringify(booking.vehicle) }
-  const open = await openUnderOtherName(trip, wanted, rooms.store)
+  const beside = await rooms.names.givenTogether(tenant, trip)
+  const open = await openUnderOtherName(trip, beside.names, wanted, rooms.store)
   if (open) return refused(plan, openError(open), 'ReferenceNumber')
-  const standing = [...(met ? [met.shipment] : []), ...(await unbooked(trip, mergeable, wanted, rooms))]
+  const standing = [
+    ...(met ? [met.shipment] : []),
+    ...(await unbooked(trip, beside.shipments, mergeable, wanted, rooms)),
+  ]
   const remarks = standing.map(
     (id) =>
       `This vehicle may be booked already, as shipment ${id}, so the live call first reads that. If it has this vehicle, nothing is sent.`,

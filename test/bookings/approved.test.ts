@@ -10,7 +10,7 @@ import { play, storiesIn } from './stories.ts'
 
 test.each(storiesIn(import.meta.dirname, 'approved.txt'))('%s', (_, steps) => play(steps))
 
-test('a booking by the order of its quote asks the store no more than one by its number', async () => {
+test('a booking by the order of its quote asks the store once for each name of the quote', async () => {
   const inner = createMemoryStore()
   const asked: string[] = []
   const named: typeof inner.named = (tenant, name) => {
@@ -20,7 +20,7 @@ test('a booking by the order of its quote asks the store no more than one by its
   const gateway = await startGateway({ store: { ...inner, named }, env: OWN })
   await post(gateway, '/getShippingQuote.php', { ...quoteExample, ShipmentNumber: 'Q-1', OrderRefNumber: 'O-1' })
   await post(gateway, '/createShipment.php', { ...bookingExample, ReferenceNumber: 'O-1' })
-  expect(asked).toEqual(['O-1'])
+  expect(asked).toEqual(['O-1', 'Q-1'])
 })
 
 test('a booking takes the lock of no quote but its own, because to other bookings that would be an approval', async () => {

@@ -56,6 +56,13 @@ export interface SeenShipment {
   readonly state: ShipmentState
 }
 
+/** The quote of a booking, what else its reference names, and the quote's other names. */
+interface BesideQuote {
+  readonly subject: { readonly quote: RememberedQuote | undefined }
+  readonly bearers: readonly NameWithBearer[]
+  readonly otherNames: readonly string[]
+}
+
 /** How a shipment was shown. */
 export interface Showing {
   /** What the call found in the store before. */
@@ -267,6 +274,24 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     },
     bearersOf,
     shipment: store.shipment,
+    /**
+     * Returns those of a quote's other names that it got in the same call as that of these bearers, and its id, with the shipments under
+     * them. Others are no names of one trip: some services give one id to many quotes.
+     */
+    givenTogether: async (tenant: string, { subject: { quote }, bearers, otherNames }: BesideQuote) => {
+      const isOfQuote = (one: NameWithBearer) => one.kind === 'quote' && isSameThing(one.id, quote?.id ?? '')
+      const at = bearers.find(isOfQuote)?.at
+      const names: string[] = []
+      const shipments: string[] = []
+      for (const name of otherNames.slice(0, MOST_NAMES)) {
+        const rows = await store.named(tenant, name)
+        const isTogether = rows.some((one) => isOfQuote(one) && (at === undefined || one.at === at))
+        if (!isTogether && !isSameThing(name, quote?.id ?? '')) continue
+        names.push(name)
+        shipments.push(...rows.flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])))
+      }
+      return { names, shipments }
+    },
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
       (await store.named(tenant, name)).flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])),
@@ -347,6 +372,9 @@ export function rememberedQuote(
 
 /** A call reads the shipment of each, the newest first, before its time is up. */
 const MOST_APPROVED = 30
+
+/** A quote with more has its names from a service that gives one id to every quote. */
+const MOST_NAMES = 8
 
 /** How many names are remembered as noted. */
 const MOST_NOTED = 10_000
