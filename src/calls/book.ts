@@ -29,6 +29,7 @@ import {
   type NameWithBearer,
   type NotedApproval,
   type Store,
+  type StoredShipment,
   type Vehicle,
 } from '../outside/store/store.ts'
 import {
@@ -177,19 +178,15 @@ async function openUnderOtherName(
 
 /** Returns the shipments that no booking of this reference made or is merged into, unless they are known to be gone or of another vehicle. */
 async function unbooked(
-  { subject: { quote }, shipments, otherNames }: QuoteOfBooking,
-  ofOtherNames: readonly string[],
+  { shipments }: QuoteOfBooking,
+  ofOtherNames: readonly StoredShipment[],
   mergeable: Mergeable,
   wanted: ComparedBooking,
   { names, store, config }: CallRooms,
 ) {
   const ids: string[] = []
   const named = shipments.map(async (id) => ({ id, stored: await names.shipment(wanted.tenant, id), isNamed: true }))
-  const booked = quote && otherNames.length > 0 ? await names.bookedFrom(wanted.tenant, quote) : []
-  const ofApproval = quote ? [quote.id, ...quote.idsInApproval] : []
-  const ofQuote = booked
-    .filter(({ id }) => [...ofOtherNames, ...ofApproval].some((one) => isSameThing(one, id)))
-    .map((stored) => ({ id: stored.id, stored, isNamed: false }))
+  const ofQuote = ofOtherNames.map((stored) => ({ id: stored.id, stored, isNamed: false }))
   for (const { id, stored, isNamed } of [...(await Promise.all(named)), ...ofQuote]) {
     if (mergeable.keys().some((other) => isSameThing(id, other))) continue
     // An import knows one VIN alone, and the shipment may have more vehicles. What is the quote's was booked here, or shown.

@@ -130,18 +130,29 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     return rememberedQuote(quote?.id ?? id, quote, store.now() - quoteMemoryMs, called)
   }
 
-  /** Returns the shipments that were booked or approved from a quote, newest first. Those of its approval may be a later quote's by now. */
-  async function bookedFrom(tenant: string, { id, names, idsInApproval }: RememberedQuote) {
-    const booked = [...(await store.shipmentsOfQuote(tenant, id))]
+  /** Returns the shipments that were booked or approved from a quote, newest first. */
+  async function bookedFrom(tenant: string, quote: RememberedQuote): Promise<readonly StoredShipment[]> {
+    const booked = await store.shipmentsOfQuote(tenant, quote.id)
+    const all = [...booked, ...(await approvedFrom(tenant, quote, booked))]
+    return all.toSorted((one, other) => other.at - one.at)
+  }
+
+  /** Returns the shipments of a quote's approval, besides those that are known. They may be a later quote's by now. */
+  async function approvedFrom(
+    tenant: string,
+    { id, names, idsInApproval }: RememberedQuote,
+    known: readonly StoredShipment[],
+  ): Promise<readonly StoredShipment[]> {
     // A reply may have named the shipment of something else.
     const isNamed = async (one: string) =>
       (await Promise.all(names.map((name) => store.bears(tenant, name, one)))).includes(true)
+    const approved: StoredShipment[] = []
     for (const one of [id, ...idsInApproval]) {
-      if (booked.some((known) => isSameThing(known.id, one))) continue
-      const approved = await store.shipment(tenant, one)
-      if (approved && (one === id || (await isNamed(one)))) booked.push(approved)
+      if (known.some((other) => isSameThing(other.id, one))) continue
+      const shipment = await store.shipment(tenant, one)
+      if (shipment && (one === id || (await isNamed(one)))) approved.push(shipment)
     }
-    return booked.toSorted((one, other) => other.at - one.at)
+    return approved
   }
 
   /** `shownNames` are undefined if they are recorded. */
@@ -275,22 +286,23 @@ export function openNames(store: Store, quoteMemoryMs: number, log?: Logger) {
     bearersOf,
     shipment: store.shipment,
     /**
-     * Returns those of a quote's other names that it got in the same call as that of these bearers, and its id, with the shipments under
-     * them. Others are no names of one trip: some services give one id to many quotes.
+     * Returns those of a quote's other names that it got in the same call as that of these bearers, and its id, with the quote's shipments
+     * under them and those of its approval. Others are no names of one trip: some services give one id to many quotes.
      */
     givenTogether: async (tenant: string, { subject: { quote }, bearers, otherNames }: BesideQuote) => {
-      const isOfQuote = (one: NameWithBearer) => one.kind === 'quote' && isSameThing(one.id, quote?.id ?? '')
-      const at = bearers.find(isOfQuote)?.at
       const names: string[] = []
-      const shipments: string[] = []
+      const shipments: StoredShipment[] = []
+      if (!quote || otherNames.length === 0) return { names, shipments }
+      const isOfQuote = (one: NameWithBearer) => one.kind === 'quote' && isSameThing(one.id, quote.id)
+      const at = bearers.find(isOfQuote)?.at
       for (const name of otherNames.slice(0, MOST_NAMES)) {
         const rows = await store.named(tenant, name)
         const isTogether = rows.some((one) => isOfQuote(one) && (at === undefined || one.at === at))
-        if (!isTogether && !isSameThing(name, quote?.id ?? '')) continue
+        if (!isTogether && !isSameThing(name, quote.id)) continue
         names.push(name)
-        shipments.push(...rows.flatMap(({ kind, id }) => (kind === 'shipment' ? [id] : [])))
+        for (const { shipment } of rows) if (shipment && isSameThing(shipment.quote, quote.id)) shipments.push(shipment)
       }
-      return { names, shipments }
+      return { names, shipments: [...shipments, ...(await approvedFrom(tenant, quote, shipments))] }
     },
     /** Returns the ids of the shipments with this name. Whoever gave it, the service may know them by it. */
     idsNamed: async (tenant: string, name: string) =>
